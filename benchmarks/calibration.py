@@ -1,14 +1,15 @@
-"""Calibration of the verdicts by exchange: right circuits must get three yeses, wrong ones none.
+"""Calibration of the verdicts by exchange: right circuits must get three yeses, wrong
+ones none.
 
-    python benchmarks/calibration.py --models choosing --out results/calibration_choosing.jsonl
+    python benchmarks/calibration.py --models choosing --out results/calibration.jsonl
     python benchmarks/calibration.py --read results/calibration_choosing.jsonl
 
-Rules and limits are fixed on the models for choosing; they are judged on those for judging, whose
-seeds were written down before (`headway_experiments.arena.cohorts`). A wrong circuit is the right
-one with one fault. Every row of the output is one circuit: its model, its fault, and what breaks
-it at half, the whole and twice the limit; or a model that was left out, and why. What is there
-already is not judged again. Models that need Tracr, `transformers` or a folder that is not here are
-skipped by name.
+Rules and limits are fixed on the models for choosing; they are judged on those for
+judging, whose seeds were written down before (`headway_experiments.arena.cohorts`). A
+wrong circuit is the right one with one fault. Every row of the output is one circuit:
+its model, its fault, and what breaks it at half, the whole and twice the limit; or a
+model that was left out, and why. What is there already is not judged again. Models that
+need Tracr, `transformers` or a folder that is not here are skipped by name.
 """
 
 import argparse
@@ -48,12 +49,17 @@ def rows_for(name: str, case: Case) -> Iterator[Row]:
     wrong = Faults(exchange, case.right, case.acceptable).drawn(random.Random(name))
     for fault in [Fault("none", case.because, case.right), *wrong]:
         passes = judge(exchange, fault.circuit).passes
-        by_limit = {which: judge(exchange, fault.circuit, limit) for which, limit in LIMITS.items()}
+        by_limit = {
+            which: judge(exchange, fault.circuit, limit)
+            for which, limit in LIMITS.items()
+        }
         yield {
             "model": name,
             "kind": fault.kind,
             "what": fault.what,
-            "broken": {which: by_limit[which].broken(limit) for which, limit in LIMITS.items()},
+            "broken": {
+                which: by_limit[which].broken(limit) for which, limit in LIMITS.items()
+            },
             "passes": passes,
         }
 
@@ -73,7 +79,9 @@ def rows_of(name: str, folder: Path, strangers: Path) -> list[Row]:
 
 
 def told(rows: Sequence[Row]) -> str:
-    """Tables of what is accepted, with 95 % intervals: by kind of fault, and by family."""
+    """Tables of what is accepted, with 95 % intervals: by kind of fault, and by
+    family.
+    """
     judged = [row for row in rows if "kind" in row]
     left_out = [row for row in rows if "left_out" in row]
     right = [row for row in judged if row["kind"] == "none"]
@@ -82,17 +90,22 @@ def told(rows: Sequence[Row]) -> str:
     about = [
         f"{len(right)} models",
         *(f"left out: {row['model']}: {row['left_out']}" for row in left_out),
-        f"passes of right circuits: {passes[len(passes) // 2]} (median), {passes[-1]} (most)",
+        f"passes of right circuits: {passes[len(passes) // 2]} (median), "
+        f"{passes[-1]} (most)",
     ]
     tables = [
-        table_of("fault", {"none": right, **grouped(wrong, kind_of), "all wrong": wrong}),
+        table_of(
+            "fault", {"none": right, **grouped(wrong, kind_of), "all wrong": wrong}
+        ),
         table_of("right circuits", grouped(right, family_of)),
         table_of("wrong circuits", grouped(wrong, family_of)),
     ]
     return "\n\n".join(["\n".join(about), *tables])
 
 
-def grouped(rows: Sequence[Row], group_of: Callable[[Row], str]) -> dict[str, list[Row]]:
+def grouped(
+    rows: Sequence[Row], group_of: Callable[[Row], str]
+) -> dict[str, list[Row]]:
     """Rows by their group, in the order in which groups come first."""
     groups = defaultdict[str, list[Row]](list)
     for row in rows:
@@ -137,7 +150,9 @@ def read(file: Path) -> list[Row]:
 
 
 def show(name: str, rows: Sequence[Row]) -> None:
-    """Prints a model's mistakes: its right circuit if it is refused, and wrong ones that pass."""
+    """Prints a model's mistakes: its right circuit if it is refused, and wrong ones
+    that pass.
+    """
     why = rows[0].get("left_out", "")
     print(f"{name}: {len(rows)} circuits, {why}", flush=True)
     for row in rows:

@@ -1,11 +1,14 @@
-"""Search and evidence of runs' circuits, by every ablation or over the tap alone: what, how soon?
+"""Search and evidence of runs' circuits, by every ablation or over the tap alone: what,
+how soon?
 
-    python benchmarks/circuit_search.py RUN [RUN …] [--by own tap] [--rounds 3] [--out FILE]
+    python benchmarks/circuit_search.py RUN [RUN …] [--by own tap] [--rounds 3] [--out
+    FILE]
 
-A run is searched by each of `--by`: `own`, as `headway circuit` does it; `tap`, as a model of which
-nothing is known but its tap; or with an ablation, without trials of other sequences. Printed is a
-line a search, and for each of `--by` how many circuits are faithful, how like those of the first
-they are, and in how many times the processor time.
+A run is searched by each of `--by`: `own`, as `headway circuit` does it; `tap`, as a
+model of which nothing is known but its tap; or with an ablation, without trials of
+other sequences. Printed is a line a search, and for each of `--by` how many circuits
+are faithful, how like those of the first they are, and in how many times the processor
+time.
 """
 
 import statistics
@@ -62,14 +65,20 @@ def main() -> None:
                 "seconds": statistics.median(took[by]),
                 "times": ratio(took[by], took[given.by[0]]),
             }
-            print(" ".join(f"{name}={value}" for name, value in row.items()), flush=True)
+            print(
+                " ".join(f"{name}={value}" for name, value in row.items()), flush=True
+            )
             rows.append(row | {"circuit": one.circuit.to_json()})
     for by in given.by:
         those = [row for row in rows if row["by"] == by]
-        middle = {key: statistics.median(row[key] for row in those) for key in ("loss", "times")}
+        middle = {
+            key: statistics.median(row[key] for row in those)
+            for key in ("loss", "times")
+        }
         print(
             f"{by:9} faithful {sum(row['faithful'] for row in those)} of {len(those)}"
-            f"  loss {middle['loss']:.4f}  {middle['times']:.2f} times the processor time"
+            f"  loss {middle['loss']:.4f}  {middle['times']:.2f} times the "
+            "processor time"
             f"  the same paths in {sum(row['jaccard'] == 1 for row in those)}"
             f"  Jaccard {statistics.mean(row['jaccard'] for row in those):.2f}"
         )

@@ -1,4 +1,6 @@
-"""The frame of every benchmark: its options, work timed in turn, and a file of what was found."""
+"""The frame of every benchmark: its options, work timed in turn, and a file of what was
+found.
+"""
 
 import argparse
 import json
@@ -21,9 +23,9 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
 
     Args:
         doc: of the script, whose first line the help shows.
-        defaults: by option. A type stands for none of it; in a list, for at least one word without
-            an option's name. A tuple takes several words, of several words only these; `False`
-            takes none.
+        defaults: by option. A type stands for none of it; in a list, for at least one
+            word without an option's name. A tuple takes several words, of several words
+            only these; `False` takes none.
     """
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     for name, value in {"threads": 1, "out": Path, **defaults}.items():
@@ -37,7 +39,9 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
         elif isinstance(value, tuple):
             kind = type(value[0]) if value else str
             among = value if kind is str and len(value) > 1 else None
-            parser.add_argument(option, type=kind, nargs="*", default=value, choices=among)
+            parser.add_argument(
+                option, type=kind, nargs="*", default=value, choices=among
+            )
         else:
             parser.add_argument(option, type=type(value), default=value)
     given = parser.parse_args()
@@ -46,8 +50,8 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
 
 
 def seconds(work: Work, repeats: int = 1, clock: Clock = time.process_time) -> float:
-    """Mean seconds of a call, with all that a GPU has been given done; by default of processor
-    time, which does not depend on what else the machine does."""
+    """Mean seconds of a call, with all that a GPU has been given done; by default of
+    processor time, which does not depend on what else the machine does."""
     begun = clock()
     for _ in range(repeats):
         work()
@@ -63,8 +67,9 @@ def in_turn(
     clock: Clock = time.process_time,
     warm: int = 2,
 ) -> dict[str, list[float]]:
-    """Seconds of every work, round by round, so that whatever else the machine does strikes all
-    alike. Each is called `warm` times before, and the order changes from round to round."""
+    """Seconds of every work, round by round, so that whatever else the machine does
+    strikes all alike. Each is called `warm` times before, and the order changes from
+    round to round."""
     for work in works.values():
         for _ in range(warm):
             work()
@@ -90,9 +95,13 @@ def spread(values: Sequence[float]) -> str:
 
 
 def write(given: argparse.Namespace, found: Any, name: str = "", **about: Any) -> None:
-    """Writes what was found, with its environment, where `--out` says: a file, or a name in it."""
+    """Writes what was found, with its environment, where `--out` says: a file, or a
+    name in it.
+    """
     if given.out:
-        environment = describe_environment(getattr(given, "device", "cpu"), given.threads) | about
+        environment = (
+            describe_environment(getattr(given, "device", "cpu"), given.threads) | about
+        )
         data = {"environment": environment, "found": found}
         text = json.dumps(data, indent=1, ensure_ascii=False, default=str) + "\n"
         path = given.out / name

@@ -1,13 +1,14 @@
-"""One GPU: is headway right there, how fast is it, and what the paper does at its own scale.
+"""One GPU: is headway right there, how fast is it, and what the paper does at its own
+scale.
 
-    python benchmarks/gpu.py [--parts right cpu speed figure4 first-steps abc] [--out results/gpu]
-        [--minutes 9] [--workers 8] [--device cuda] [--smoke]
+    python benchmarks/gpu.py [--parts right cpu speed figure4 first-steps abc]
+        [--out results/gpu] [--minutes 9] [--workers 8] [--device cuda] [--smoke]
 
 Every part leaves `PART.json` in the folder as soon as it is done, and what it trains in
-`runs/PART/`. A part that has spent its share of the minutes stops its runs where they are, and
-tells how far they are. `--smoke` makes everything tiny, for the tests. Let processes share the GPU
-(`nvidia-cuda-mps-control -d`), and install the package: its curricula are found by their entry
-points.
+`runs/PART/`. A part that has spent its share of the minutes stops its runs where they
+are, and tells how far they are. `--smoke` makes everything tiny, for the tests. Let
+processes share the GPU (`nvidia-cuda-mps-control -d`), and install the package: its
+curricula are found by their entry points.
 """
 
 import argparse
@@ -71,9 +72,12 @@ class Bench:
         }
         return changed(replace(config, device=self.device), tiny if self.smoke else {})
 
-    def trained(self, configs: dict[str, RunConfig], circuits_on: Sequence[str] = ()) -> Found:
-        """The course of runs trained side by side on the device, to their ends or as far as the
-        time goes; and the circuits of a dozen of them, found on some devices."""
+    def trained(
+        self, configs: dict[str, RunConfig], circuits_on: Sequence[str] = ()
+    ) -> Found:
+        """The course of runs trained side by side on the device, to their ends or as
+        far as the time goes; and the circuits of a dozen of them, found on some
+        devices."""
         some, began = [*configs.items()][: 2 if self.smoke else None], time.monotonic()
         for_circuits = 0.1 * self.left if circuits_on else 0.0
         plan = Plan(self.folder.name, {name: self.short(one) for name, one in some})
@@ -85,17 +89,25 @@ class Bench:
         with suppress(TimeoutError):
             sweep(plan, self.folder, Engine(self.workers), watch=watch)
         folders = {name: self.folder / name for name in plan.runs}
-        there = {name: Run.open(f) for name, f in folders.items() if (f / "config.json").exists()}
+        there = {
+            name: Run.open(f)
+            for name, f in folders.items()
+            if (f / "config.json").exists()
+        }
         found: Found = {"seconds": time.monotonic() - began}
         found["runs"] = {name: told(run) for name, run in there.items()}
         done = [run.folder for run in there.values() if run.status == "done"][:12]
-        return found | {f"circuits on {place}": self.circuits(done, place) for place in circuits_on}
+        return found | {
+            f"circuits on {place}": self.circuits(done, place) for place in circuits_on
+        }
 
     def circuits(self, folders: Sequence[Path], device: str) -> Found:
         """The circuits of runs, found in processes side by side; or why one is not."""
         found: Found = {}
         pool = ProcessPoolExecutor(self.workers, get_context("spawn"))
-        futures = {folder.name: pool.submit(circuit_of, folder, device) for folder in folders}
+        futures = {
+            folder.name: pool.submit(circuit_of, folder, device) for folder in folders
+        }
         for name, future in futures.items():
             try:
                 found[name] = future.result(max(1.0, self.left))
@@ -108,10 +120,13 @@ class Bench:
 
 
 def told(run: Run) -> Found:
-    """The course of a run: its end, if it has ended, and every evaluation's step and losses by hop;
-    or why it cannot be read."""
+    """The course of a run: its end, if it has ended, and every evaluation's step and
+    losses by hop; or why it cannot be read."""
     try:
-        losses = [[m["step"], *(round(x, 4) for x in m["partial"].values())] for m in run.metrics()]
+        losses = [
+            [m["step"], *(round(x, 4) for x in m["partial"].values())]
+            for m in run.metrics()
+        ]
         return {"status": run.status, **(run.outcome() or {}), "losses": losses}
     except HeadwayError as error:
         return {"status": str(error)}
@@ -128,7 +143,9 @@ def circuit_of(folder: Path, device: str) -> list[str]:
 
 
 def right(bench: Bench) -> Found:
-    """Seeds of `fast`, their circuits by the GPU and by the CPU, and resuming to the same bits."""
+    """Seeds of `fast`, their circuits by the GPU and by the CPU, and resuming to the
+    same bits.
+    """
     seeds = {f"seed={seed}": fast(3, seed) for seed in range(64)}
     found = bench.trained(seeds, (bench.device, "cpu"))
     solved = sum((run.get("test_loss") or 1.0) < 0.02 for run in found["runs"].values())
@@ -138,17 +155,23 @@ def right(bench: Bench) -> Found:
 def cpu(bench: Bench) -> Found:
     """Ten of the seeds on the machine's CPU, one core each, and their circuits."""
     bench.device = "cpu"
-    return bench.trained({f"seed={seed}": fast(3, seed) for seed in range(10)}, ("cpu",))
+    return bench.trained(
+        {f"seed={seed}": fast(3, seed) for seed in range(10)}, ("cpu",)
+    )
 
 
 def same_bits(bench: Bench) -> Found:
-    """True if a run that was killed and resumed ends with the weights of one that was not."""
+    """True if a run that was killed and resumed ends with the weights of one that was
+    not.
+    """
     whole = bench.short(fast(3, 7))
     steps = min(600, whole.training.steps)
     config = changed(whole, {"training.steps": steps, "training.cooldown_steps": 0})
     spawn = get_context("spawn")
     undisturbed, killed = bench.folder / "undisturbed", bench.folder / "killed"
-    processes = [spawn.Process(target=train, args=(config, f)) for f in (undisturbed, killed)]
+    processes = [
+        spawn.Process(target=train, args=(config, f)) for f in (undisturbed, killed)
+    ]
     for process in processes:
         process.start()
     while processes[1].is_alive() and not (killed / "state.safetensors").exists():
@@ -164,8 +187,8 @@ def same_bits(bench: Bench) -> Found:
 
 
 def speed(bench: Bench) -> Found:
-    """The time of a step with fresh data: headway's, its kernels launched one by one, a plain
-    loop's and others', beside the device's peak."""
+    """The time of a step with fresh data: headway's, its kernels launched one by one, a
+    plain loop's and others', beside the device's peak."""
     found: Found = {}
     for name, config in {"fast": fast(3, deepening=False), "paper": paper()}.items():
         config = bench.short(changed(config, {"training.train_examples": None}))
@@ -174,21 +197,30 @@ def speed(bench: Bench) -> Found:
 
 
 def figure4(bench: Bench) -> Found:
-    """Figure 4 as printed, one seed: 8 and 4 layers with the curriculum (D = 5) and without it
-    (D = 3), then the other numbers of layers as far as the time goes."""
+    """Figure 4 as printed, one seed: 8 and 4 layers with the curriculum (D = 5) and
+    without it (D = 3), then the other numbers of layers as far as the time goes."""
     each = {way: layers.runs_of(way == "with", "paper") for way in ("with", "without")}
-    names = [(way, f"layers={n},seed=0") for n, way in product((8, 4, 5, 7, 2, 1, 3, 6), each)]
-    return bench.trained({f"{way},{name}": each[way][name] for way, name in names})["runs"]
+    names = [
+        (way, f"layers={n},seed=0")
+        for n, way in product((8, 4, 5, 7, 2, 1, 3, 6), each)
+    ]
+    return bench.trained({f"{way},{name}": each[way][name] for way, name in names})[
+        "runs"
+    ]
 
 
 def abc(bench: Bench) -> Found:
-    """Transformers A, B, C and further draws as printed, sixteen in all, and their circuits."""
+    """Transformers A, B, C and further draws as printed, sixteen in all, and their
+    circuits.
+    """
     draws = {f"seed={seed}": paper(3, seed) for seed in range(3, 16)}
     return bench.trained(transformers_abc.transformers_abc("paper") | draws, ("cpu",))
 
 
 def first_steps(bench: Bench) -> Found:
-    """Four layers and two hops: half of the steps as printed, and one change at a time."""
+    """Four layers and two hops: half of the steps as printed, and one change at a
+    time.
+    """
     ways: dict[str, dict[str, Any]] = {
         "printed": {},
         "betas": {"training.betas": (0.9, 0.95)},

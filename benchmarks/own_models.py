@@ -1,8 +1,9 @@
 """Models of one's own: is the induction circuit found, and is it faithful?
 
-python benchmarks/own_models.py FOLDER --seeds 100 109. Three libraries' models are trained by a
-plain loop on in-context bigrams, at even seeds in the package's task and at odd ones in a task that
-is written here, kept in FOLDER, and searched with default settings.
+python benchmarks/own_models.py FOLDER --seeds 100 109. Three libraries' models are
+trained by a plain loop on in-context bigrams, at even seeds in the package's task and
+at odd ones in a task that is written here, kept in FOLDER, and searched with default
+settings.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ ABOVE = ("induction (all)", "induction (latest)", "follower")
 
 @dataclass(frozen=True)
 class Followers(headway.Task):
-    """Random symbols; each of the first few is always followed by one drawn for its sequence."""
+    """Random symbols; each of the first few is always followed by one drawn for its
+    sequence.
+    """
 
     @property
     def vocabulary(self):
@@ -33,14 +36,18 @@ class Followers(headway.Task):
 
     def draw(self, count, generator):
         free = torch.randint(SYMBOLS, (count, LENGTH + 1), generator=generator)
-        return free, torch.randint(LEADERS, SYMBOLS, (count, LEADERS), generator=generator)
+        return free, torch.randint(
+            LEADERS, SYMBOLS, (count, LEADERS), generator=generator
+        )
 
     def assemble(self, draws):
         tokens, followers = draws[0].clone(), draws[1]
         for at in range(LENGTH):
             last = tokens[:, at : at + 1]
             own = followers.gather(1, last.clamp(max=LEADERS - 1))
-            tokens[:, at + 1 : at + 2] = own.where(last < LEADERS, tokens[:, at + 1 : at + 2])
+            tokens[:, at + 1 : at + 2] = own.where(
+                last < LEADERS, tokens[:, at + 1 : at + 2]
+            )
         asked = self._met(tokens[:, :-1]).any(2)
         targets = tokens[:, 1:].where(asked, headway.IGNORE_INDEX)
         return headway.Batch(tokens[:, :-1], targets[..., None])
@@ -51,7 +58,10 @@ class Followers(headway.Task):
 
     def relations(self, batch):
         same = self._met(batch.inputs)
-        found = {"same leader": Edges.where(same), "follower": Edges.where(same.roll(1, 2))}
+        found = {
+            "same leader": Edges.where(same),
+            "follower": Edges.where(same.roll(1, 2)),
+        }
         return found | {"previous token": previous_token(batch.inputs)}
 
 
@@ -60,14 +70,19 @@ class Encoder(nn.Module):
 
     def __init__(self, vocabulary):
         super().__init__()
-        self.token, self.place = nn.Embedding(vocabulary, WIDTH), nn.Embedding(LENGTH, WIDTH)
+        self.token, self.place = (
+            nn.Embedding(vocabulary, WIDTH),
+            nn.Embedding(LENGTH, WIDTH),
+        )
         layer = nn.TransformerEncoderLayer(WIDTH, 2, 4 * WIDTH, 0.0, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.out = nn.Linear(WIDTH, vocabulary)
 
     def forward(self, tokens):
         mask = nn.Transformer.generate_square_subsequent_mask(LENGTH)
-        return self.out(self.encoder(self.token(tokens) + self.place.weight, mask, is_causal=True))
+        return self.out(
+            self.encoder(self.token(tokens) + self.place.weight, mask, is_causal=True)
+        )
 
 
 def neox(vocabulary):
@@ -85,7 +100,9 @@ def wrapper(vocabulary):
     from x_transformers import Decoder, TransformerWrapper
 
     layers = Decoder(dim=WIDTH, depth=2, heads=2, attn_dim_head=WIDTH // 2)
-    return TransformerWrapper(num_tokens=vocabulary, max_seq_len=LENGTH, attn_layers=layers)
+    return TransformerWrapper(
+        num_tokens=vocabulary, max_seq_len=LENGTH, attn_layers=layers
+    )
 
 
 MODELS = {"GPT-NeoX": neox, "nn.TransformerEncoder": Encoder, "x-transformers": wrapper}
@@ -121,7 +138,9 @@ def main():
         file = given.folder[0] / f"{name}-{task.kind}-{seed}.pt"
         line, found = row(file.stem, trained(file, MODELS[name], task, seed), task)
         layers = {(path.layer, path.relation) for path in found.circuit.paths}
-        right = (0, "previous token") in layers and layers & {(1, above) for above in ABOVE}
+        right = (0, "previous token") in layers and layers & {
+            (1, above) for above in ABOVE
+        }
         print(line, "right" if right else "WRONG", flush=True)
 
 

@@ -1,11 +1,13 @@
-"""The page of a large run: how long it takes to write, how big it is, how smoothly it is used.
+"""The page of a large run: how long it takes to write, how big it is, how smoothly it
+is used.
 
     python benchmarks/report_page.py [--out FILE]
 
-The run has the shape of the paper's deepest model, 24 layers of one head on sequences of 88
-positions, and 80 checkpoints of weights that nobody trained. Its page is opened five times in a
-browser, and its slider then moved through all checkpoints, one a frame, five times for each of
-some places on the page. Times are medians; the worst frame is that of all.
+The run has the shape of the paper's deepest model, 24 layers of one head on sequences
+of 88 positions, and 80 checkpoints of weights that nobody trained. Its page is opened
+five times in a browser, and its slider then moved through all checkpoints, one a frame,
+five times for each of some places on the page. Times are medians; the worst frame is
+that of all.
 """
 
 import statistics
@@ -77,16 +79,22 @@ def large_run(folder: Path) -> Run:
     config = RunConfig(
         task=Retrieval(depth=5, n_chains=8),
         model=TransformerConfig(n_layers=24, d_model=64, d_mlp=64),
-        training=TrainingConfig(steps=EVERY * (CHECKPOINTS - 1), checkpoint_every=EVERY),
+        training=TrainingConfig(
+            steps=EVERY * (CHECKPOINTS - 1), checkpoint_every=EVERY
+        ),
     )
     run = Run.create(folder, config)
     first, last = (run.new_model(attempt=attempt).state_dict() for attempt in (0, 1))
     generator = torch.Generator().manual_seed(0)
     for number in range(CHECKPOINTS):
         share, step = number / (CHECKPOINTS - 1), EVERY * number
-        weights = {name: weight.lerp(last[name], share) for name, weight in first.items()}
+        weights = {
+            name: weight.lerp(last[name], share) for name, weight in first.items()
+        }
         for name in weights:
-            if name.endswith("qkv.weight"):  # so that attention sharpens, and differs by position
+            if name.endswith(
+                "qkv.weight"
+            ):  # so that attention sharpens, and differs by position
                 noise = torch.randn(weights[name].shape, generator=generator)
                 weights[name] = (1 + 3 * share) * weights[name] + 0.05 * noise
         run.save_checkpoint(step, weights)
@@ -95,7 +103,8 @@ def large_run(folder: Path) -> Run:
     layers = range(config.transformer.n_layers)
     heads: dict[Head, Mechanism] = {(at, 0): Uniform() for at in layers}
     heads |= {
-        (at, 0): Paths(frozenset(map(Relation, relations))) for at, relations in PATHS.items()
+        (at, 0): Paths(frozenset(map(Relation, relations)))
+        for at, relations in PATHS.items()
     }
     found = discover(run, circuit=Circuit(heads), threshold=100.0, sequences=8)
     run.write("circuit.json", found.to_json())
@@ -109,7 +118,13 @@ def evaluation(run: Run, step: int, share: float) -> dict[str, Any]:
     partial = {hop: 1 / (1 + (10 * share) ** (2 + i)) for i, hop in enumerate(hops)}
     loss = statistics.mean(partial.values())
     told = {"rate_scale": 1.0, "seconds": float(step), "examples_per_second": 1.0}
-    return {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial, **told}
+    return {
+        "step": step,
+        "train_loss": loss,
+        "val_loss": loss,
+        "partial": partial,
+        **told,
+    }
 
 
 def in_browser(page: Path) -> dict[str, Any]:
@@ -127,11 +142,15 @@ def in_browser(page: Path) -> dict[str, Any]:
         seen = Visit(browser, page)
         for sight, target in PLACES.items():
             seen.page.evaluate(
-                "(it) => document.querySelector(it).scrollIntoView({behavior: 'instant'})", target
+                "(it) => document.querySelector(it).scrollIntoView({behavior: "
+                "'instant'})",
+                target,
             )
             seen.page.evaluate(SCRUB, 2)  # what is made when first needed is made now
             scrubs = [seen.page.evaluate(SCRUB, CHECKPOINTS) for _ in range(SCRUBS)]
-            per_second = statistics.median(1000 * len(each) / sum(each) for each in scrubs)
+            per_second = statistics.median(
+                1000 * len(each) / sum(each) for each in scrubs
+            )
             rows.append(
                 {
                     "in_sight": sight,
@@ -142,7 +161,11 @@ def in_browser(page: Path) -> dict[str, Any]:
         version = browser.version
         assert not seen.complaints, seen.complaints
     first = statistics.median(paints)
-    return {"browser": f"Chromium {version}", "first_paint_s": round(first, 3), "scrubbing": rows}
+    return {
+        "browser": f"Chromium {version}",
+        "first_paint_s": round(first, 3),
+        "scrubbing": rows,
+    }
 
 
 def measured(folder: Path) -> dict[str, Any]:
@@ -151,7 +174,11 @@ def measured(folder: Path) -> dict[str, Any]:
     started = time.perf_counter()
     page = write_report(run)
     seconds, size = time.perf_counter() - started, page.stat().st_size / 1e6
-    return {"write_s": round(seconds, 2), "megabytes": round(size, 2), **in_browser(page)}
+    return {
+        "write_s": round(seconds, 2),
+        "megabytes": round(size, 2),
+        **in_browser(page),
+    }
 
 
 def print_table(result: dict[str, Any]) -> None:
@@ -162,10 +189,14 @@ def print_table(result: dict[str, Any]) -> None:
         print("There is no browser here to open it in.")
         return
     print(
-        f"| first contentful paint | {result['first_paint_s']} s | < {BARS['first_paint_s']:g} s |"
+        f"| first contentful paint | {result['first_paint_s']} s | < "
+        f"{BARS['first_paint_s']:g} s |"
     )
     for row in result["scrubbing"]:
-        told = f"{row['frames_per_second']} frames a second, worst {row['worst_frame_ms']} ms"
+        told = (
+            f"{row['frames_per_second']} frames a second, worst "
+            f"{row['worst_frame_ms']} ms"
+        )
         name = f"scrubbing, {row['in_sight']} in sight"
         print(f"| {name} | {told} | ≥ {BARS['frames_per_second']:g} |")
 

@@ -3,10 +3,11 @@
     python benchmarks/search_against_exhaustion.py [--runs RUN …] [--strangers FOLDER]
         [--planted FIRST LAST] [--tracr]
 
-A line of JSON a model: whether any set serves on the sequences that were searched on, whether the
-circuit that the search found does, and their numbers of paths. Strangers are told the relations
-that `TOLD` names; beside them stands the loss of the circuit that is known to be right. Models with
-more than `MOST` candidate paths are left out. Planted models are those from FIRST to before LAST.
+A line of JSON a model: whether any set serves on the sequences that were searched on,
+whether the circuit that the search found does, and their numbers of paths. Strangers
+are told the relations that `TOLD` names; beside them stands the loss of the circuit
+that is known to be right. Models with more than `MOST` candidate paths are left out.
+Planted models are those from FIRST to before LAST.
 """
 
 import argparse
@@ -58,7 +59,9 @@ def models(given: argparse.Namespace) -> Iterator[tuple[str, Any, Task, int]]:
     """Name, model, task and seed of all that are asked for."""
     for run in map(Run.open, given.runs):
         yield run.folder.name, run.model(), run.task, run.config.seed
-    for name, (build, task) in (loaded(given.strangers) if given.strangers else {}).items():
+    for name, (build, task) in (
+        loaded(given.strangers) if given.strangers else {}
+    ).items():
         if name in TOLD:
             model = tapped(build(), held_out(task, 2, 0, "cpu", "example").inputs)
             yield name, model, telling(task, TOLD[name][0]), 5
@@ -75,14 +78,26 @@ def models(given: argparse.Namespace) -> Iterator[tuple[str, Any, Task, int]]:
 def compared(name: str, model: Any, task: Task, seed: int) -> dict[str, Any]:
     """The search and exhaustion on a model."""
     found = discover(model, task, seed=seed, trials=False, workers=1, ablation="zero")
-    bench = Bench(model, task, held_out(task, 128, seed, "cpu", "circuit"), found.ablation)
+    bench = Bench(
+        model, task, held_out(task, 128, seed, "cpu", "circuit"), found.ablation
+    )
     if (count := len(candidates_among(bench))) > MOST:
         return {"model": name, "candidates": count}
     candidates = candidates_among(bench, found.circuit)
-    every = Exhaustive(bench.losses, candidates, found.circuit, found.threshold).search()
+    every = Exhaustive(
+        bench.losses, candidates, found.circuit, found.threshold
+    ).search()
     loss, size = bench.loss(found.circuit), len(found.circuit.paths)
-    about = {"model": name, "candidates": count, "smallest": next(map(len, every), None)}
-    about |= {"any_serves": bool(every), "serves": loss < found.threshold, "paths": size}
+    about = {
+        "model": name,
+        "candidates": count,
+        "smallest": next(map(len, every), None),
+    }
+    about |= {
+        "any_serves": bool(every),
+        "serves": loss < found.threshold,
+        "paths": size,
+    }
     if name in TOLD:
         follows = {head: [relation] for head, relation in TOLD[name][1].items()}
         heads = dict.fromkeys(found.circuit.to_json(), "mean") | follows

@@ -1,7 +1,7 @@
 """Models that others trained, read with no relation told: agreement, names, seconds.
 
-python benchmarks/strangers.py FOLDER [--seed 5]; FOLDER holds strangers.py, which has MODELS: by
-name a function that builds a model, and its task.
+python benchmarks/strangers.py FOLDER [--seed 5]; FOLDER holds strangers.py, which has
+MODELS: by name a function that builds a model, and its task.
 """
 
 import math
@@ -23,11 +23,12 @@ A, B, BOS, EOS, PAD = 0, 1, 2, 4, 5
 
 @dataclass(frozen=True)
 class NextTokens(Task):
-    """BOS and a word of a formal language; at every position, which of a, b and EOS may follow.
+    """BOS and a word of a formal language; at every position, which of a, b and EOS may
+    follow.
 
     Attributes:
-        language: `dyck2`, in which every b closes an a, nested at most two deep; or `tomita4`,
-            without three a in a row.
+        language: `dyck2`, in which every b closes an a, nested at most two deep; or
+            `tomita4`, without three a in a row.
         longest: the most letters; their number is uniform from 2 on.
     """
 
@@ -48,12 +49,16 @@ class NextTokens(Task):
 
     def draw(self, count, generator):
         letters = torch.rand(count, self.longest, generator=generator)
-        return letters, torch.randint(2, self.longest + 1, (count,), generator=generator)
+        return letters, torch.randint(
+            2, self.longest + 1, (count,), generator=generator
+        )
 
     def assemble(self, draws):
         inputs = torch.full((len(draws[0]), self.longest + 1), PAD)
         targets = torch.full((*inputs.shape, 3), IGNORE_INDEX)
-        for i, (letters, count) in enumerate(zip(*(x.tolist() for x in draws), strict=True)):
+        for i, (letters, count) in enumerate(
+            zip(*(x.tolist() for x in draws), strict=True)
+        ):
             word = [BOS]
             for letter in [*letters[:count], 0.0]:
                 allowed = self.allowed(word)
@@ -71,7 +76,9 @@ class NextTokens(Task):
 
 
 class Sets(nn.Module):
-    """A model with a sigmoid for every next token, as one with two logits for a, b and EOS each."""
+    """A model with a sigmoid for every next token, as one with two logits for a, b and
+    EOS each.
+    """
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -83,7 +90,9 @@ class Sets(nn.Module):
 
 
 def loaded(folder: Path) -> dict[str, Any]:
-    """The models of a folder, by name: those that it gives a task for, then formal languages."""
+    """The models of a folder, by name: those that it gives a task for, then formal
+    languages.
+    """
     module = userfile.load(folder / "strangers.py")
     formal = {
         task.language: (lambda name=task.language: Sets(module.decompiled(name)), task)
@@ -93,12 +102,15 @@ def loaded(folder: Path) -> dict[str, Any]:
 
 
 HEADER = """\
-| model | answers | sequences | beside | loss: model, circuit | gap | faithful | heads | s |
+| model | answers | sequences | beside | loss: model, circuit | gap | faithful \
+| heads | s |
 |---|---|---|---|---|---|---|---|---|"""
 
 
 def cost_beside(found: Discovery) -> float:
-    """What it costs to exchange all that is beside a circuit; not a number if nobody knows."""
+    """What it costs to exchange all that is beside a circuit; not a number if nobody
+    knows.
+    """
     judgement = found.evidence.judgement
     if judgement is None:
         return math.nan
@@ -112,7 +124,9 @@ def row(name: str, model: nn.Module, task: Task, **how: Any) -> tuple[str, Disco
     seconds, likeness = time.process_time() - start, found.evidence.likeness
     heads = [
         f"L{at}.H{head}: {'idle' if isinstance(one, Mean) else one}"
-        for (at, head), one in sorted(found.circuit.mechanisms.items(), key=lambda x: x[0])
+        for (at, head), one in sorted(
+            found.circuit.mechanisms.items(), key=lambda x: x[0]
+        )
     ]
     same, beside = likeness.circuit, cost_beside(found)
     gap = "" if same.faithfulness is None else f"{same.faithfulness:.3f}"

@@ -1,18 +1,21 @@
-"""One training step, side by side: plain loops, TransformerLens, headway, and the machine's peak.
+"""One training step, side by side: plain loops, TransformerLens, headway, and the
+machine's peak.
 
-    python benchmarks/training_step.py --shape paper --threads 2 --out results/training_step.json
+    python benchmarks/training_step.py --shape paper --threads 2 --out
+    results/training_step.json
 
-The plain loop is what one would write in an afternoon, in the style of nanoGPT: fused query, key
-and value, `scaled_dot_product_attention`, one fused AdamW over all weights, every layer at every
-position, on a batch that is there already. TransformerLens trains the same model through its own
-components (left out where it is not installed). headway draws a fresh batch every time. All are
-timed in turn, round by round, on the same machine; quoted are medians, and medians of the ratios
-round by round.
+The plain loop is what one would write in an afternoon, in the style of nanoGPT: fused
+query, key and value, `scaled_dot_product_attention`, one fused AdamW over all weights,
+every layer at every position, on a batch that is there already. TransformerLens trains
+the same model through its own components (left out where it is not installed). headway
+draws a fresh batch every time. All are timed in turn, round by round, on the same
+machine; quoted are medians, and medians of the ratios round by round.
 
-Rates count the same work for all: the floating-point operations of the plain loop's matrix
-products in one step, forward and backward, as PyTorch counts them. What headway leaves out (the
-last layer away from the read-out positions) is still counted, so its rate is that of a plain loop
-which would be as quick. The peak is that of products of the MLP's shape.
+Rates count the same work for all: the floating-point operations of the plain loop's
+matrix products in one step, forward and backward, as PyTorch counts them. What headway
+leaves out (the last layer away from the read-out positions) is still counted, so its
+rate is that of a plain loop which would be as quick. The peak is that of products of
+the MLP's shape.
 """
 
 import importlib.util
@@ -54,8 +57,8 @@ def trainer_of(config: RunConfig) -> Trainer:
 
 
 def steps_of(config: RunConfig, recorded: bool = True) -> Step:
-    """The steps of a run as its loop makes them, one a call, each with its batch; on a GPU perhaps
-    with every kernel launched on its own."""
+    """The steps of a run as its loop makes them, one a call, each with its batch; on a
+    GPU perhaps with every kernel launched on its own."""
     trainer = trainer_of(config)
     if not recorded:
         trainer.passes = trainer.computed
@@ -73,7 +76,10 @@ def run_operations(config: RunConfig, attempts: list[int]) -> int:
     trainer, depths = trainer_of(config), Counter[int | None]()
     for attempt, steps in enumerate(attempts):
         stream = Stream(config, attempt)
-        asked = (stream.curriculum.ask(n + 1, 0, stream.task, stream.seed) for n in range(steps))
+        asked = (
+            stream.curriculum.ask(n + 1, 0, stream.task, stream.seed)
+            for n in range(steps)
+        )
         depths.update(ask.depth for ask in asked)
 
     def once(ask: Ask) -> int:
@@ -91,7 +97,10 @@ class PlainBlock(nn.Module):
         d_model, d_mlp = shape.d_model, shape.mlp_width
         self.n_heads, self.act = shape.n_heads, getattr(F, shape.act_fn)
         self.ln1, self.ln2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-        self.qkv, self.out = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
+        self.qkv, self.out = (
+            nn.Linear(d_model, 3 * d_model),
+            nn.Linear(d_model, d_model),
+        )
         self.up, self.down = nn.Linear(d_model, d_mlp), nn.Linear(d_mlp, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -132,17 +141,27 @@ class Contenders:
         self.task: Task = config.task
         self.batch: Batch = Stream(config).asked(1)[1]
         task = self.task
-        self.shape = (config.transformer, task.d_input, task.d_target, task.length, task.n_read)
+        self.shape = (
+            config.transformer,
+            task.d_input,
+            task.d_target,
+            task.length,
+            task.n_read,
+        )
 
     def plain(self, precision: str, muon: bool = False) -> Step:
-        """The plain loop, with one AdamW or with PyTorch's Muon on the blocks' matrices."""
-        model = Plain(self.config.transformer, self.task.d_input, self.task.d_target).to(
-            self.device
-        )
+        """The plain loop, with one AdamW or with PyTorch's Muon on the blocks'
+        matrices.
+        """
+        model = Plain(
+            self.config.transformer, self.task.d_input, self.task.d_target
+        ).to(self.device)
         inner = [w for w in model.blocks.parameters() if w.ndim == 2] if muon else []
         taken = {id(w) for w in inner}
         rest = [w for w in model.parameters() if id(w) not in taken]
-        optimisers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=1e-3, fused=True)]
+        optimisers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(rest, lr=1e-3, fused=True)
+        ]
         if muon:
             optimisers.append(torch.optim.Muon(inner, lr=0.02))
         return self._step(model, optimisers, precision)
@@ -153,7 +172,9 @@ class Contenders:
 
         model = to_transformer_lens(Transformer(*self.shape)).to(self.device).train()
         weights = [w for w in model.parameters() if w.requires_grad]
-        return self._step(model, [torch.optim.AdamW(weights, lr=1e-3, fused=True)], "float32")
+        return self._step(
+            model, [torch.optim.AdamW(weights, lr=1e-3, fused=True)], "float32"
+        )
 
     def _step(
         self, model: nn.Module, optimisers: list[torch.optim.Optimizer], precision: str
@@ -188,7 +209,11 @@ class Contenders:
         """A matrix product of the MLP's shape, and its floating-point operations."""
         dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
         shape = self.config.transformer
-        rows, inner, columns = self.batch.inputs[..., 0].numel(), shape.d_model, shape.mlp_width
+        rows, inner, columns = (
+            self.batch.inputs[..., 0].numel(),
+            shape.d_model,
+            shape.mlp_width,
+        )
         a = torch.randn(rows, inner, device=self.device, dtype=dtype)
         b = torch.randn(inner, columns, device=self.device, dtype=dtype)
         out = torch.empty(rows, columns, device=self.device, dtype=dtype)
@@ -214,16 +239,24 @@ class Contenders:
 def compare(contenders: Contenders, rounds: int, repeats: int) -> dict[str, Any]:
     """Times everything in turn and prints it."""
     steps = contenders.all()
-    products = {precision: contenders.product(precision) for precision in ("float32", "bfloat16")}
+    products = {
+        precision: contenders.product(precision)
+        for precision in ("float32", "bfloat16")
+    }
     works = {**steps, **{name: work for name, (work, _) in products.items()}}
     works["data"] = contenders.data()
     times = in_turn(works, rounds, repeats, time.perf_counter)
     middle = {name: statistics.median(each) for name, each in times.items()}
-    peak = {name: operations / middle[name] / 1e9 for name, (_, operations) in products.items()}
+    peak = {
+        name: operations / middle[name] / 1e9
+        for name, (_, operations) in products.items()
+    }
     flop, share = counted(steps["plain loop"]), middle["data"] / middle["headway"]
     others = [name for name in ("plain loop", "TransformerLens") if name in steps]
     print(f"{flop / 1e9:.2f} GFLOP a step; GFLOP/s of a product:", peak)
-    print(f"| step | ms | GFLOP/s | of peak | times the rate of a {' | '.join(others)} |")
+    print(
+        f"| step | ms | GFLOP/s | of peak | times the rate of a {' | '.join(others)} |"
+    )
     print("|---" * (4 + len(others)) + "|")
     results = {}
     for name in steps:
@@ -231,7 +264,10 @@ def compare(contenders: Contenders, rounds: int, repeats: int) -> dict[str, Any]
         of_peak = rate / peak["bfloat16" if "bfloat16" in name else "float32"]
         over = {other: ratio(times[other], times[name]) for other in others}
         ratios = " | ".join(f"{each:.2f}" for each in over.values())
-        print(f"| {name} | {1000 * middle[name]:.1f} | {rate:.1f} | {of_peak:.0%} | {ratios} |")
+        print(
+            f"| {name} | {1000 * middle[name]:.1f} | {rate:.1f} | {of_peak:.0%} | "
+            f"{ratios} |"
+        )
         told = {"gflops": rate, "of_peak": of_peak, "rate_over": over}
         results[name] = {"seconds": times[name], **told}
     print(f"drawing the data takes {share:.1%} of headway's step")
@@ -239,7 +275,9 @@ def compare(contenders: Contenders, rounds: int, repeats: int) -> dict[str, Any]
 
 
 def main() -> None:
-    given = options(__doc__, shape=("paper", "fast"), device="cpu", rounds=7, repeats=int)
+    given = options(
+        __doc__, shape=("paper", "fast"), device="cpu", rounds=7, repeats=int
+    )
     results = []
     for shape in given.shape:
         config = {"paper": paper, "fast": fast}[shape]()
@@ -248,7 +286,9 @@ def main() -> None:
         size, threads = config.training.batch_size, given.threads
         print(f"{shape}, batch {size}, {threads} thread(s): {config.transformer}")
         repeats = given.repeats or (2 if shape == "paper" else 8)
-        results.append({"shape": shape, **compare(Contenders(config), given.rounds, repeats)})
+        results.append(
+            {"shape": shape, **compare(Contenders(config), given.rounds, repeats)}
+        )
     write(given, results)
 
 

@@ -12,7 +12,9 @@ FOLDER = Path("checkpoints")
 
 
 def published():
-    """Stands for somebody's training: it leaves step_5.pt, step_10.pt, … in a folder."""
+    """Stands for somebody's training: it leaves step_5.pt, step_10.pt, … in a
+    folder.
+    """
     torch.manual_seed(0)
     task, model, generator = TwoBack(), Model(), torch.Generator().manual_seed(0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -38,9 +40,17 @@ def opened(file):
 if __name__ == "__main__":
     if not FOLDER.exists():
         published()
-    steps = {int(file.stem.removeprefix("step_")): file for file in FOLDER.glob("step_*.pt")}
+    steps = {
+        int(file.stem.removeprefix("step_")): file for file in FOLDER.glob("step_*.pt")
+    }
     models = {step: opened(steps[step]) for step in sorted(steps)}
     found = discover(models[max(models)], TwoBack())
     print(found.circuit)
     for history in emergence(models, found, TwoBack()).paths:
-        print(history.path, "emerged at step", history.emerged, "needed from", history.needed)
+        print(
+            history.path,
+            "emerged at step",
+            history.emerged,
+            "needed from",
+            history.needed,
+        )

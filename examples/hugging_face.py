@@ -1,4 +1,5 @@
-"""A model of Hugging Face's, as it is: a small GPT-2, trained here, and the relation of its head.
+"""A model of Hugging Face's, as it is: a small GPT-2, trained here, and the relation of
+its head.
 
 pip install '.[llm]'
 """

@@ -13,15 +13,21 @@ def runs(scale: str) -> Configs:
     """A run by number of chains."""
     steps = {"smoke": 8, "small": 1_000}.get(scale, 2_000)
     model = TransformerConfig(n_layers=2, d_model=16, d_mlp=16, init="orthogonal")
-    training = TrainingConfig(steps=steps, batch_size=16, eval_every=4, eval_examples=32)
+    training = TrainingConfig(
+        steps=steps, batch_size=16, eval_every=4, eval_examples=32
+    )
     return {
-        f"chains={n},seed=1": RunConfig(Retrieval(depth=1, n_chains=n), model, training, seed=1)
+        f"chains={n},seed=1": RunConfig(
+            Retrieval(depth=1, n_chains=n), model, training, seed=1
+        )
         for n in (2, 3)
     }
 
 
 def measured(runs: Runs) -> Measures:
-    """The last loss by run; and how much later x_1 is learnt with three chains than with two."""
+    """The last loss by run; and how much later x_1 is learnt with three chains than
+    with two.
+    """
     lines = {name: run.metrics() for name, run in runs.items()}
     steps = {name: hop_steps(found, ["x_1"])["x_1"] for name, found in lines.items()}
     learnt = [step for step in steps.values() if step is not None]
@@ -38,10 +44,14 @@ def drawn(runs: Runs) -> Drawn:
     axes = figure.subplots()
     for name, run in runs.items():
         lines = run.metrics()
-        axes.plot([m["step"] for m in lines], [m["val_loss"] for m in lines], label=name)
+        axes.plot(
+            [m["step"] for m in lines], [m["val_loss"] for m in lines], label=name
+        )
     axes.legend()
     return {"own": ("One hop among more chains", figure)}
 
 
 RUNS = Group("own", "two and three chains", runs)
-EXPERIMENTS = (Experiment(__file__, "own", "one hop among more chains", (RUNS,), measured, drawn),)
+EXPERIMENTS = (
+    Experiment(__file__, "own", "one hop among more chains", (RUNS,), measured, drawn),
+)

@@ -1,4 +1,6 @@
-"""A model and a loop of one's own, recorded: `headway report runs/own-loop` makes its page."""
+"""A model and a loop of one's own, recorded: `headway report runs/own-loop` makes its
+page.
+"""
 
 from dataclasses import dataclass
 
@@ -11,12 +13,16 @@ from headway import Batch, Recorder, Task, discover, emergence
 
 @dataclass(frozen=True)
 class TwoBack(Task):
-    """Random tokens; the answer at every position from the third on is the token two back."""
+    """Random tokens; the answer at every position from the third on is the token two
+    back.
+    """
 
     vocabulary = 6
 
     def draw(self, count, generator):
-        return (torch.randint(6, (count, 10), generator=generator, device=generator.device),)
+        return (
+            torch.randint(6, (count, 10), generator=generator, device=generator.device),
+        )
 
     def assemble(self, draws):
         return Batch(draws[0], draws[0][:, :-2, None])

@@ -1,8 +1,10 @@
-"""Does the flow of information in a trained circuit predict what training needs? (It does not.)
+"""Does the flow of information in a trained circuit predict what training needs? (It
+does not.)
 
-Reads what `headway depend` found of several runs, and counts how often the prediction came true.
-Without path P, Q *finds* no key, or *carries* a symbol less: then Q should not form in a training
-with P clamped. It *serves* no answer any more, or is *apart*: then it should.
+Reads what `headway depend` found of several runs, and counts how often the prediction
+came true. Without path P, Q *finds* no key, or *carries* a symbol less: then Q should
+not form in a training with P clamped. It *serves* no answer any more, or is *apart*:
+then it should.
 """
 
 import json
@@ -15,11 +17,17 @@ from headway.relations import AttentionPath
 from headway.tasks import Conditional, Retrieval
 
 KEPT = Path(__file__).parents[1] / "results"
-TASKS = {"D3": Retrieval(depth=3), "D2": Retrieval(depth=2), "conditional": Conditional()}
+TASKS = {
+    "D3": Retrieval(depth=3),
+    "D2": Retrieval(depth=2),
+    "conditional": Conditional(),
+}
 KINDS = ("finds", "carries", "serves", "apart")
 
 
-def predicted(task: Task, paths: list[AttentionPath]) -> dict[tuple[AttentionPath, ...], str]:
+def predicted(
+    task: Task, paths: list[AttentionPath]
+) -> dict[tuple[AttentionPath, ...], str]:
     """The part of every path P in every other path Q, by (P, Q)."""
     kinds = {}
     whole = lost_without(task, paths, causal=True) or {}
@@ -35,9 +43,14 @@ def predicted(task: Task, paths: list[AttentionPath]) -> dict[tuple[AttentionPat
 
 
 def came_true(found: Dependence, task: Task) -> list[tuple[str, bool]]:
-    """The kind of every pair of which Q forms in the free training, and whether it came true."""
+    """The kind of every pair of which Q forms in the free training, and whether it came
+    true.
+    """
     moving = [path for path in found.circuit if len({*(path.relation.ends or ())}) == 2]
-    kinds, formed = predicted(task, moving), {g.path for g in found.free.paths if g.formed}
+    kinds, formed = (
+        predicted(task, moving),
+        {g.path for g in found.free.paths if g.formed},
+    )
     return [
         (kind, (kind in ("finds", "carries")) != other.formed)
         for training in found.clamped
@@ -48,7 +61,9 @@ def came_true(found: Dependence, task: Task) -> list[tuple[str, bool]]:
 
 for name, task in TASKS.items():
     runs = json.loads((KEPT / f"dependence_{name}.json").read_text("utf-8")).values()
-    pairs = [pair for run in runs for pair in came_true(Dependence.from_json(run), task)]
+    pairs = [
+        pair for run in runs for pair in came_true(Dependence.from_json(run), task)
+    ]
     told = f"{sum(true for _, true in pairs)} of {len(pairs)}"
     for kind in KINDS:
         those = [true for one, true in pairs if one == kind]

@@ -15,7 +15,9 @@ from token_task import Lookup
 def recipe(n_pairs: int = 4, seed: int = 0):
     """A config by the number of pairs: what the grid varies."""
     config = own(Lookup(n_pairs=n_pairs), layers=2)
-    training = replace(config.training, steps=400, cooldown_steps=200, checkpoint_every=0)
+    training = replace(
+        config.training, steps=400, cooldown_steps=200, checkpoint_every=0
+    )
     model = replace(config.model, n_heads=1)
     return replace(config, model=model, training=training, seed=seed)
 

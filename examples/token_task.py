@@ -1,4 +1,5 @@
-"""A task of tokens: in `c d a b a c`, the answer at the last `a` is b, and at the last `c` it is d.
+"""A task of tokens: in `c d a b a c`, the answer at the last `a` is b, and at the last
+`c` it is d.
 
 headway check token_task.py    # is the task sound?
 python token_task.py           # train, circuit, emergence, page
@@ -26,7 +27,9 @@ class Lookup(Task):
         return self.n_symbols
 
     def draw(self, count, generator):
-        """Draw the symbols of the pairs, and the order of the queries: nothing else is random."""
+        """Draw the symbols of the pairs, and the order of the queries: nothing else is
+        random.
+        """
 
         def shuffled(n):
             noise = torch.rand(count, n, generator=generator, device=generator.device)
@@ -36,7 +39,8 @@ class Lookup(Task):
 
     def assemble(self, draws):
         """Sequences, their answers, and the position of every role."""
-        pairs, order = draws  # key, value, key, value, …; which pair each query asks for
+        # Key, value, key, value, …; which pair each query asks for.
+        pairs, order = draws
         keys = 2 * order
         tokens = torch.cat([pairs, pairs.gather(1, keys)], dim=1)
         queries = torch.arange(2 * self.n_pairs, tokens.shape[1], device=keys.device)

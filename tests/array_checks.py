@@ -1,4 +1,6 @@
-"""Checks of the arrays that functions take and give, until a test has made enough calls."""
+"""Checks of the arrays that functions take and give, until a test has made enough
+calls.
+"""
 
 import functools
 from collections.abc import Callable
@@ -7,8 +9,8 @@ import jaxtyping
 from beartype import beartype
 
 ENOUGH = 1_000
-"""Calls of a test that are checked. A loop's later turns have the shapes of its first ones, and to
-check them all would take half of the time of the core's tests."""
+"""Calls of a test that are checked. A loop's later turns have the shapes of its first
+ones, and to check them all would take half of the time of the core's tests."""
 
 _calls = 0
 _prepared = set[tuple[str, str]]()
@@ -41,8 +43,9 @@ _jaxtyped = jaxtyping.jaxtyped
 
 
 def jaxtyped(**told) -> Callable[[Callable], Callable]:
-    """Jaxtyping's decorator, as its import hook asks for it. A function in another is made anew at
-    every call; the first of a test is checked, as to prepare them all takes half of a test."""
+    """Jaxtyping's decorator, as its import hook asks for it. A function in another is
+    made anew at every call; the first of a test is checked, as to prepare them all
+    takes half of a test."""
     decorated = _jaxtyped(**told)
 
     def first(function: Callable) -> Callable:

@@ -20,18 +20,20 @@ from headway.tasks import KINDS, Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, train
 
 os.fsync = lambda file: None  # in these processes: no test cuts the power
-# A shell's background job ignores interrupts, and so would every program that the tests interrupt.
+# A shell's background job ignores interrupts, and so would every program that the tests
+# interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if dtype := os.environ.get("HEADWAY_TESTS_DTYPE"):
-    torch.set_default_dtype(getattr(torch, dtype))  # as a user may have done (see test_settings.py)
+    # As a user may have done (see test_settings.py).
+    torch.set_default_dtype(getattr(torch, dtype))
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 CORE = ("tasks", "models", "training", "replace", "judge", "find", "dynamics", "theory")
-"""The rooms in whose tests every array that functions take and give is checked, its shape and type;
-in all tests that would take much of the time."""
+"""The rooms in whose tests every array that functions take and give is checked, its
+shape and type; in all tests that would take much of the time."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -47,21 +49,43 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 LONG = (
-    *("test_blind", "test_browser", "test_contest", "test_elsewhere", "test_evaluation"),
-    *("test_every_task", "test_every_verb", "test_examples", "test_fuzz", "test_golden"),
-    *("test_benchmarks", "test_hostile_names", "test_local", "test_pipeline", "test_printed"),
+    *(
+        "test_blind",
+        "test_browser",
+        "test_contest",
+        "test_elsewhere",
+        "test_evaluation",
+    ),
+    *(
+        "test_every_task",
+        "test_every_verb",
+        "test_examples",
+        "test_fuzz",
+        "test_golden",
+    ),
+    *(
+        "test_benchmarks",
+        "test_hostile_names",
+        "test_local",
+        "test_pipeline",
+        "test_printed",
+    ),
     *("test_ray", "test_recorded", "test_reproduce", "test_strangers", "test_trust"),
 )
 """Files of tests that take longest."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that processes that share the tests end together."""
+    """Begin with what takes longest, so that processes that share the tests end
+    together.
+    """
     items.sort(key=lambda item: item.path.stem not in LONG)
 
 
 def pytest_collection_finish() -> None:
-    """Keep what is imported: nobody need look through it for garbage again and again."""
+    """Keep what is imported: nobody need look through it for garbage again and
+    again.
+    """
     gc.freeze()
 
 
@@ -78,7 +102,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def data_home(tmp_path_factory) -> Iterator[Path]:
-    """The home of the user's data, such as the list of trusted files: one of the tests' own."""
+    """The home of the user's data, such as the list of trusted files: one of the tests'
+    own.
+    """
     with pytest.MonkeyPatch.context() as patch:
         place = tmp_path_factory.mktemp("data")
         patch.setenv("XDG_DATA_HOME", str(place))
@@ -111,8 +137,8 @@ def tiny() -> RunConfig:
 def solved(tmp_path_factory) -> Run:
     """A small model that solved one hop between two chains, with its checkpoints.
 
-    It is trained by the first of the processes that the tests run in; those that a test starts
-    are told where it is.
+    It is trained by the first of the processes that the tests run in; those that a test
+    starts are told where it is.
     """
     config = RunConfig(
         task=Retrieval(depth=1, n_chains=2, position_base=None),
@@ -133,7 +159,10 @@ def solved(tmp_path_factory) -> Run:
         ),
         seed=1,
     )
-    own, base = tmp_path_factory.mktemp("runs") / "solved", tmp_path_factory.getbasetemp()
+    own, base = (
+        tmp_path_factory.mktemp("runs") / "solved",
+        tmp_path_factory.getbasetemp(),
+    )
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
     trained = Path(os.environ.setdefault("HEADWAY_TESTS_TRAINED", str(place)))
     with FileLock(trained.with_suffix(".lock")):
@@ -161,13 +190,17 @@ def with_training():
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Verbs draw no figures for papers, as where matplotlib is missing: these take seconds."""
+    """Verbs draw no figures for papers, as where matplotlib is missing: these take
+    seconds.
+    """
     monkeypatch.setattr("headway.report.find_spec", lambda name: None)
 
 
 @pytest.fixture
 def kinds():
-    """The tasks that are known; a test meets those of its own files for the first time."""
+    """The tasks that are known; a test meets those of its own files for the first
+    time.
+    """
     before = dict(KINDS)
     yield KINDS
     KINDS.clear()
@@ -176,18 +209,25 @@ def kinds():
 
 @pytest.fixture(scope="module")
 def browser():
-    """One browser a file of tests: an open one would be in the way of others' event loops."""
+    """One browser a file of tests: an open one would be in the way of others' event
+    loops.
+    """
     from browser import browsing
 
     with browsing() as found:
         if found is None:
-            pytest.skip("there is no browser: install chromium, or `playwright install chromium`")
+            pytest.skip(
+                "there is no browser: install chromium, or `playwright install "
+                "chromium`"
+            )
         yield found
 
 
 @pytest.fixture
 def visit(browser):
-    """Open a page's file; at the end of the test, no page may have complained of anything."""
+    """Open a page's file; at the end of the test, no page may have complained of
+    anything.
+    """
     from browser import Visit
 
     visits: list[Visit] = []

@@ -17,7 +17,8 @@ def one_hot(batch, names):
 
 
 def loss(known, batch, paths=None, up_to=99, other=None):
-    """The loss with heads of layers up to `up_to` attending along `paths` and nowhere else.
+    """The loss with heads of layers up to `up_to` attending along `paths` and nowhere
+    else.
 
     Heads that are in `other` attend as it says.
     """
@@ -26,7 +27,10 @@ def loss(known, batch, paths=None, up_to=99, other=None):
         if paths is None or layer > up_to:
             return pattern
         heads = range(pattern.shape[1])
-        own = [[name for at, h, name in paths if (at, h) == (layer, head)] for head in heads]
+        own = [
+            [name for at, h, name in paths if (at, h) == (layer, head)]
+            for head in heads
+        ]
         forced = [one_hot(batch, names) for names in own]
         for (at, head), instead in (other or {}).items():
             if at == layer:
@@ -38,7 +42,9 @@ def loss(known, batch, paths=None, up_to=99, other=None):
 
 
 def losses_without(known, batch, paths, path):
-    """The losses without one path: with all heads forced, and with the layers above free."""
+    """The losses without one path: with all heads forced, and with the layers above
+    free.
+    """
     rest = paths - {path}
     return loss(known, batch, rest), loss(known, batch, rest, up_to=path.layer)
 

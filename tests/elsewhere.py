@@ -1,8 +1,10 @@
-"""A device that needs no hardware: its tensors are computed by the CPU, but may not meet the CPU's.
+"""A device that needs no hardware: its tensors are computed by the CPU, but may not
+meet the CPU's.
 
-Whatever is computed of a tensor on `PLACE` together with one of the CPU raises what a GPU would
-raise, so a tensor that was made on the wrong device is found without one. Values are the CPU's to
-the last bit. (PyTorch's dispatch key PrivateUse1, renamed; its kernels are `computed`.)
+Whatever is computed of a tensor on `PLACE` together with one of the CPU raises what a
+GPU would raise, so a tensor that was made on the wrong device is found without one.
+Values are the CPU's to the last bit. (PyTorch's dispatch key PrivateUse1, renamed; its
+kernels are `computed`.)
 """
 
 import re
@@ -22,7 +24,9 @@ PLACE = "elsewhere"
 MAY_MEET = ("copy_", "_copy_from", "_to_copy")
 """Operations that take tensors of two devices on a GPU, too."""
 INDEXES = ("index", "index_put_", "_index_put_impl_")
-"""Operations that take places on the CPU for a tensor on a GPU, but not the other way about."""
+"""Operations that take places on the CPU for a tensor on a GPU, but not the other way
+about.
+"""
 ATEN, KEY = torch.ops.aten, "PrivateUse1"
 LIBRARIES = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]
 """Kernels are there as long as these are."""
@@ -69,16 +73,25 @@ class SameGenerator(TorchFunctionMode):
     """Refuses to draw on one device by a generator of another."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        made, drawn_by = function(*args, **(kwargs or {})), (kwargs or {}).get("generator")
+        made, drawn_by = (
+            function(*args, **(kwargs or {})),
+            (kwargs or {}).get("generator"),
+        )
         if isinstance(drawn_by, Generator) and made.device.type != drawn_by.device.type:
-            raise RuntimeError(f"a generator of {drawn_by.device.type} draws on {made.device}")
+            raise RuntimeError(
+                f"a generator of {drawn_by.device.type} draws on {made.device}"
+            )
         return made
 
 
 def computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """The result of an operation, on the device if its tensors are there or it is made there."""
+    """The result of an operation, on the device if its tensors are there or it is made
+    there.
+    """
     name = function.overloadpacket.__name__
-    given = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)]
+    given = [
+        one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)
+    ]
     there = [one for one in given if isinstance(one, Elsewhere)]
     here = [one for one in given if not isinstance(one, Elsewhere) and one.ndim]
     may_meet = name in MAY_MEET or (name in INDEXES and isinstance(args[0], Elsewhere))
@@ -100,15 +113,25 @@ def computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def register() -> None:
-    """Make PyTorch know the device, once, and before the first backward pass of a process."""
+    """Make PyTorch know the device, once, and before the first backward pass of a
+    process.
+    """
     if hasattr(torch, PLACE):
         return
     _setup_privateuseone_for_python_backend(PLACE)
     every, some = LIBRARIES
-    every.fallback(lambda function, *args, **kwargs: computed(function, args, kwargs), KEY)
-    for name in ("empty_strided", "copy_", "_copy_from"):  # which C++ calls without a fallback
+    every.fallback(
+        lambda function, *args, **kwargs: computed(function, args, kwargs), KEY
+    )
+    for name in (
+        "empty_strided",
+        "copy_",
+        "_copy_from",
+    ):  # which C++ calls without a fallback
         function = getattr(ATEN, name).default
-        some.impl(name, lambda *args, _=function, **kwargs: computed(_, args, kwargs), KEY)
+        some.impl(
+            name, lambda *args, _=function, **kwargs: computed(_, args, kwargs), KEY
+        )
 
 
 @contextmanager

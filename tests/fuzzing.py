@@ -1,9 +1,9 @@
 """Damage, tried at random or case by case: `make fuzz` tries many.
 
-A case fails if it ends in a traceback, or takes more than ten seconds. A run, a sweep or a page
-that was cut off also fails if it is refused, does not go on to the same end, in every file, or
-leaves anything behind; a file, if it is sound and refused, or broken and read; a tree with links,
-if anything outside of it is touched.
+A case fails if it ends in a traceback, or takes more than ten seconds. A run, a sweep
+or a page that was cut off also fails if it is refused, does not go on to the same end,
+in every file, or leaves anything behind; a file, if it is sound and refused, or broken
+and read; a tree with links, if anything outside of it is touched.
 """
 
 import argparse
@@ -27,14 +27,31 @@ from fuzz.tried import Tried
 from headway.training import Run
 
 AREAS = (
-    *("power", "calls", "crashes", "markup", "altered", "damaged", "commands", "strangers"),
+    *(
+        "power",
+        "calls",
+        "crashes",
+        "markup",
+        "altered",
+        "damaged",
+        "commands",
+        "strangers",
+    ),
     "links",
 )
 COUNTS = {
     **{"seed": 0, "cuts": 1000, "calls": None, "every": 1},
-    **{"altered": 4000, "damaged": 20_000, "commands": 5000, "strangers": 200, "links": 500},
+    **{
+        "altered": 4000,
+        "damaged": 20_000,
+        "commands": 5000,
+        "strangers": 200,
+        "links": 500,
+    },
 }
-"""Counts of what is tried: of calls all, unless told otherwise; of crash points one in so many."""
+"""Counts of what is tried: of calls all, unless told otherwise; of crash points one in
+so many.
+"""
 
 
 def in_a_browser(tried: Tried, run: Run, folder: Path) -> None:
@@ -59,16 +76,24 @@ def main() -> None:
         os.environ["XDG_DATA_HOME"] = str(folder / "data")  # no list of the user's own
         run = taken_apart(folder)
         areas = {
-            "power": lambda: power_cuts(tried, asked.cuts, asked.seed, folder / "power"),
-            "calls": lambda: failing_calls(tried, asked.calls, asked.seed, folder / "calls"),
-            "crashes": lambda: crash_points(tried, asked.every, folder / "crashes", run),
+            "power": lambda: power_cuts(
+                tried, asked.cuts, asked.seed, folder / "power"
+            ),
+            "calls": lambda: failing_calls(
+                tried, asked.calls, asked.seed, folder / "calls"
+            ),
+            "crashes": lambda: crash_points(
+                tried, asked.every, folder / "crashes", run
+            ),
             "markup": lambda: in_a_browser(tried, run, folder / "markup"),
             "altered": lambda: altered_files(tried, asked.altered, asked.seed, run),
             "damaged": lambda: damaged_files(tried, asked.damaged, asked.seed, run),
             "strangers": lambda: strangers(
                 tried, asked.strangers, asked.seed, folder / "strangers", run
             ),
-            "links": lambda: linked_trees(tried, asked.links, asked.seed, folder / "links", run),
+            "links": lambda: linked_trees(
+                tried, asked.links, asked.seed, folder / "links", run
+            ),
             "commands": lambda: command_lines(tried, asked.commands, asked.seed, run),
         }
         for name in asked.areas:

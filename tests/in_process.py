@@ -1,4 +1,6 @@
-"""Work that takes processes of its own, in this one: sweeps, and a process that is new."""
+"""Work that takes processes of its own, in this one: sweeps, and a process that is
+new.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -39,7 +41,9 @@ def swept_here() -> Iterator[None]:
 
 
 def forget_files() -> None:
-    """Make this process a new one: it has executed no user's file, and was told of none."""
+    """Make this process a new one: it has executed no user's file, and was told of
+    none.
+    """
     for kind, cls in list(KINDS.items()):
         if userfile.is_loaded(cls):
             del KINDS[kind]

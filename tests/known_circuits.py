@@ -1,4 +1,6 @@
-"""The circuit that a known model has by construction, and that model with nothing but its tap."""
+"""The circuit that a known model has by construction, and that model with nothing but
+its tap.
+"""
 
 from headway.relations.paths import AttentionPath
 from headway.replace import Circuit, Uniform

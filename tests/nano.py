@@ -1,4 +1,6 @@
-"""Small models as others write them, in the way of nanoGPT, with attention of several kinds."""
+"""Small models as others write them, in the way of nanoGPT, with attention of several
+kinds.
+"""
 
 import math
 
@@ -37,14 +39,18 @@ class Rope(nn.Module):
 
 
 class Block(nn.Module):
-    """As in nanoGPT: RMSNorm, rotary positions, SwiGLU; heads share keys if these are fewer."""
+    """As in nanoGPT: RMSNorm, rotary positions, SwiGLU; heads share keys if these are
+    fewer.
+    """
 
     def __init__(self, kind, n_heads, n_keys=1, d_head=8, width=WIDTH):
         super().__init__()
         self.kind, self.d_head = kind, d_head
         self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
         self.query = nn.Linear(width, n_heads * d_head, bias=False)
-        self.key, self.value = (nn.Linear(width, n_keys * d_head, bias=False) for _ in range(2))
+        self.key, self.value = (
+            nn.Linear(width, n_keys * d_head, bias=False) for _ in range(2)
+        )
         self.out = nn.Linear(n_heads * d_head, width, bias=False)
         self.gate, self.up = (nn.Linear(width, 3 * width, bias=False) for _ in range(2))
         self.down = nn.Linear(3 * width, width, bias=False)
@@ -68,7 +74,9 @@ class Block(nn.Module):
         length = query.shape[-2]
         future = torch.ones(length, length, dtype=torch.bool).triu(1)
         scores = (scores / math.sqrt(self.d_head)).masked_fill(future, -torch.inf)
-        self.pattern = scores.sigmoid() if self.kind == "sigmoid" else scores.softmax(dim=-1)
+        self.pattern = (
+            scores.sigmoid() if self.kind == "sigmoid" else scores.softmax(dim=-1)
+        )
         return self.pattern @ value
 
     def forward(self, x):
@@ -104,7 +112,10 @@ class GPT(nn.Module):
         self.embed = nn.Embedding(vocabulary, width)
         blocks = (Block("sdpa", 2, 2, width // 2, width) for _ in range(2))
         self.blocks = nn.Sequential(*blocks)
-        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, vocabulary, bias=False)
+        self.norm, self.head = (
+            nn.RMSNorm(width),
+            nn.Linear(width, vocabulary, bias=False),
+        )
 
     def forward(self, tokens):
         return self.head(self.norm(self.blocks(self.embed(tokens))))

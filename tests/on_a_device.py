@@ -1,4 +1,6 @@
-"""Training, the search, recorded loops and the page on a device of their own (see `elsewhere`)."""
+"""Training, the search, recorded loops and the page on a device of their own (see
+`elsewhere`).
+"""
 
 import shutil
 from dataclasses import replace
@@ -37,9 +39,13 @@ def test_tensors_of_two_devices_do_not_meet():
         one = torch.ones(2, device=PLACE)
         assert (one + 1).sum().item() == 4
         assert (one.to("cpu") + torch.ones(2)).tolist() == [2, 2]
-        with pytest.raises(RuntimeError, match="add: expected all tensors to be on the same dev"):
+        with pytest.raises(
+            RuntimeError, match="add: expected all tensors to be on the same dev"
+        ):
             one + torch.ones(2)
-        with pytest.raises(RuntimeError, match="index: expected all tensors to be on the same dev"):
+        with pytest.raises(
+            RuntimeError, match="index: expected all tensors to be on the same dev"
+        ):
             torch.ones(2)[one.long()]
         with pytest.raises(RuntimeError, match="a generator of elsewhere"):
             torch.rand(2, generator=torch.Generator(PLACE))
@@ -51,7 +57,9 @@ def test_a_run_elsewhere_has_the_bits_of_one_here(tiny, tmp_path, name):
     here = headway.train(config, tmp_path / "here")
     with elsewhere():
         there = headway.train(replace(config, device=PLACE), tmp_path / "there")
-        assert {weight.device.type for weight in there.transformer().parameters()} == {PLACE}
+        assert {weight.device.type for weight in there.transformer().parameters()} == {
+            PLACE
+        }
         assert there.metrics()[-1]["val_loss"] == here.metrics()[-1]["val_loss"]
         weights = there.transformer().state_dict()
         for key, value in here.transformer().state_dict().items():
@@ -64,7 +72,9 @@ def test_a_run_is_resumed_elsewhere(tiny, tmp_path):
         trainer = Trainer.restored(there)
         trainer.begin()
         for _ in range(5):
-            trainer.after(trainer.step(*trainer.batches.asked(trainer.state.step + 1)), None)
+            trainer.after(
+                trainer.step(*trainer.batches.asked(trainer.state.step + 1)), None
+            )
         trainer.save()
         assert headway.resume(there.folder).status == "done"
 
@@ -90,13 +100,18 @@ OWN = Hops(asked=(1,), n_places=12, n_symbols=8)
 class Own(nn.Module):
     def __init__(self):
         super().__init__()
-        self.token, self.place = nn.Embedding(OWN.vocabulary, 8), nn.Embedding(OWN.length, 8)
+        self.token, self.place = (
+            nn.Embedding(OWN.vocabulary, 8),
+            nn.Embedding(OWN.length, 8),
+        )
         self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
         self.out = nn.Linear(8, OWN.d_target)
 
     def forward(self, tokens):
         read = self.token(tokens) + self.place.weight[: tokens.shape[1]]
-        mask = torch.ones(2 * tokens.shape[1:], dtype=torch.bool, device=tokens.device).triu(1)
+        mask = torch.ones(
+            2 * tokens.shape[1:], dtype=torch.bool, device=tokens.device
+        ).triu(1)
         return self.out(read + self.attention(read, read, read, attn_mask=mask)[0])
 
 

@@ -33,7 +33,9 @@ def moved(model, seed=0):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in model.parameters():
-            weight += 0.3 * torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
+            weight += 0.3 * torch.randn(
+                weight.shape, generator=generator, dtype=weight.dtype
+            )
     return model
 
 
@@ -51,8 +53,9 @@ def random_inputs(seed=0, batch=2, tokens=False):
 
 
 class Plain(torch.nn.Module):
-    """A module around a transformer's weights, with attention written out and a key that is no
-    position, which nobody looks at. It puts out something at all positions."""
+    """A module around a transformer's weights, with attention written out and a key
+    that is no position, which nobody looks at. It puts out something at all
+    positions."""
 
     def __init__(self, model):
         super().__init__()

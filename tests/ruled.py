@@ -32,12 +32,13 @@ class First4(Task):
 
 
 class Ruled(nn.Module):
-    """A layer of heads that attend to the first position, and a rule for what comes of it.
+    """A layer of heads that attend to the first position, and a rule for what comes of
+    it.
 
     Args:
         shares: the attention of each head from the last position to the first.
-        sure: how sure of the right answer the model is, from 0 to 1, by what every head attends
-            there, [sequence, head].
+        sure: how sure of the right answer the model is, from 0 to 1, by what every head
+            attends there, [sequence, head].
     """
 
     n_layers = 1

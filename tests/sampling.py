@@ -17,7 +17,9 @@ def stream_of(curriculum, task=None, train_examples=None):
     task = task or Retrieval(depth=4)
     model = TransformerConfig(causal=not task.looks_ahead)
     fields = {"batch_size": 8, "train_examples": train_examples, "steps": 100}
-    return Stream(RunConfig(task, model, TrainingConfig(curriculum=curriculum, **fields)))
+    return Stream(
+        RunConfig(task, model, TrainingConfig(curriculum=curriculum, **fields))
+    )
 
 
 def depth_of(batch):

@@ -1,4 +1,6 @@
-"""Benchmarks run, at the smallest size that means something; large ones can be called."""
+"""Benchmarks run, at the smallest size that means something; large ones can be
+called.
+"""
 
 import importlib
 import json
@@ -32,7 +34,9 @@ RUNS = {
         "L0.H0 s0←s2      own      replaced",
     ),
 }
-"""Of benchmarks that can be small, arguments and what is printed; `_` stands for a space."""
+"""Of benchmarks that can be small, arguments and what is printed; `_` stands for a
+space.
+"""
 
 
 @pytest.fixture
@@ -86,10 +90,22 @@ def test_every_part_leaves_its_results(tmp_path, monkeypatch):
     gpu = importlib.import_module("gpu")
     monkeypatch.setattr(gpu, "sweep", swept)
     monkeypatch.setattr(gpu, "ProcessPoolExecutor", Threads)
-    words = ["gpu.py", "--smoke", "--device", "cpu", "--workers", "2", "--out", str(tmp_path)]
+    words = [
+        "gpu.py",
+        "--smoke",
+        "--device",
+        "cpu",
+        "--workers",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
     monkeypatch.setattr(sys, "argv", words)
     gpu.main()
-    found = {path.stem: json.loads(path.read_text())["found"] for path in tmp_path.glob("*.json")}
+    found = {
+        path.stem: json.loads(path.read_text())["found"]
+        for path in tmp_path.glob("*.json")
+    }
     assert found.keys() == {"speed", "right", "cpu", "figure4", "first-steps", "abc"}
     assert found["right"]["same_bits"]["same"]
     assert {run["status"] for run in found["figure4"].values()} == {"done"}

@@ -1,6 +1,7 @@
 """The sizes of the rooms, counted in syntax: a cap only goes down.
 
-Lines are no measure, since folding two steps into one saves lines and costs the reader time.
+Lines are no measure, since folding two steps into one saves lines and costs the reader
+time.
 """
 
 import ast
@@ -46,7 +47,9 @@ class Size:
 
 
 def is_docstring(statement: ast.stmt) -> bool:
-    """Tell whether a statement is a bare string: a docstring, or one below an attribute."""
+    """Tell whether a statement is a bare string: a docstring, or one below an
+    attribute.
+    """
     if not isinstance(statement, ast.Expr):
         return False
     value = statement.value
@@ -68,16 +71,24 @@ def size_of(sources: list[str]) -> Size:
     every = [node for source in sources for node in ast.walk(ast.parse(source))]
     counted = [node for node in every if isinstance(node, ast.expr | ast.stmt)]
     statements = [node for node in counted if isinstance(node, ast.stmt)]
-    simple = [s for s in statements if not isinstance(s, COMPOUND) and not is_docstring(s)]
-    functions = [f for f in statements if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef)]
+    simple = [
+        s for s in statements if not isinstance(s, COMPOUND) and not is_docstring(s)
+    ]
+    functions = [
+        f for f in statements if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     density = fmean(map(expressions_in, simple)) if simple else 0.0
-    many = [function for function in functions if len(locals_of(function)) > MANY_LOCALS]
+    many = [
+        function for function in functions if len(locals_of(function)) > MANY_LOCALS
+    ]
     return Size(len(counted), density, len(many) / max(1, len(functions)))
 
 
 @cache
 def sources_of(place: str) -> list[str]:
-    """The Python sources of a folder and those below it; with `/*` the folder's own alone."""
+    """The Python sources of a folder and those below it; with `/*` the folder's own
+    alone.
+    """
     folder = ROOT / place.removesuffix("/*")
     files = folder.glob("*.py") if place.endswith("/*") else folder.rglob("*.py")
     return [file.read_text("utf-8") for file in sorted(files)]
@@ -112,7 +123,9 @@ def test_no_place_is_larger_than_its_cap(place):
     assert size.nodes > 0
     assert cap.nodes is None or size.nodes <= cap.nodes, f"{place}: nodes"
     assert round(size.density, 2) <= cap.density, f"{place}: density"
-    assert round(size.many_locals, 3) <= cap.many_locals, f"{place}: functions with many locals"
+    assert round(size.many_locals, 3) <= cap.many_locals, (
+        f"{place}: functions with many locals"
+    )
 
 
 def test_every_room_has_a_cap():
@@ -128,7 +141,9 @@ def test_syntax_is_counted_not_lines():
     assert folded == Size(nodes=10, density=9.0, many_locals=0.0)
     assert unfolded.nodes > folded.nodes
     assert unfolded.density < folded.density
-    documented = '"""What it does."""\n\n\ndef f(x):\n    """The same."""\n    return x\n'
+    documented = (
+        '"""What it does."""\n\n\ndef f(x):\n    """The same."""\n    return x\n'
+    )
     assert size_of([documented]).density == 1.0
 
 

@@ -46,10 +46,14 @@ def test_options_may_stand_among_words():
     assert asked.args == (tuple(words), Path("a=b"), Path("c"), True)
 
 
-@pytest.mark.parametrize("verb", ["reproduce", "claims"])  # in one, the option may be left out
+@pytest.mark.parametrize(
+    "verb", ["reproduce", "claims"]
+)  # in one, the option may be left out
 def test_the_choices_of_an_option_are_told(verb):
     said = refused(verb, "--scale", "bogus")
-    allowed = "scale = 'bogus' is not allowed: it must be one of smoke, small, fresh, paper"
+    allowed = (
+        "scale = 'bogus' is not allowed: it must be one of smoke, small, fresh, paper"
+    )
     assert said == f"headway: {allowed}\n"
 
 
@@ -58,7 +62,10 @@ def test_what_follows_a_change_is_told_beside_the_results(capsys):
     config_asked_for(["training.steps=400"])
     told, noted = capsys.readouterr()
     assert told == ""
-    assert noted == "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
+    assert (
+        noted
+        == "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
+    )
 
 
 EVERY = (*listing.VERBS, *listing.added_verbs())
@@ -71,7 +78,9 @@ def test_help_lists_the_verbs(tmp_path):
     for verb in listing.VERBS:
         assert f"\n  {verb}" in shown.stdout
     for verb in listing.added_verbs():
-        assert re.search(rf" {verb}\b", shown.stdout.partition("Verbs that packages add")[2])
+        assert re.search(
+            rf" {verb}\b", shown.stdout.partition("Verbs that packages add")[2]
+        )
     for recipe in RECIPES:
         assert re.search(rf"\b{recipe}[,;)]", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
@@ -92,11 +101,13 @@ def test_nothing_waits_for_torch_that_does_not_need_it():
         "from headway.terminal import cli\n"
         "from headway.verbs import listing\n"
         "def main(*words):\n"
-        "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    with contextlib.redirect_stdout(io.StringIO()), "
+        "contextlib.suppress(SystemExit):\n"
         "        cli.main(list(words))\n"
         "main('--help'); main('--version'); main()\n"
         "with contextlib.redirect_stderr(io.StringIO()): main('dance')\n"
-        "print([name for name in ('torch', 'pydantic', 'rich') if name in sys.modules])\n"
+        "print([name for name in ('torch', 'pydantic', 'rich') if name in "
+        "sys.modules])\n"
         "for verb in (*listing.VERBS, *listing.added_verbs()): main(verb, '--help')\n"
         "print([name for name in ('torch', 'matplotlib') if name in sys.modules])\n"
     )
@@ -124,7 +135,8 @@ BAD = {
     "check slow": "cannot read slow: No such file",
     "train slow": "recipe = 'slow' is not allowed: it must be one of fast,",
     "train task.dept=3": "task.dept is not a field: did you mean depth or task.depth",
-    "train fast task=3": "task is not a field: it is a section, of task.depth, task.n_chains",
+    "train fast task=3": "task is not a field: it is a section, of task.depth, "
+    "task.n_chains",
     "train task.depth=0": "task.depth = 0 is not allowed: it must be a whole",
     "train model.d_head=0": "model.d_head = 0 is not allowed",
     "train task.order=up": "task.order = 'up' is not allowed: it must be one of deep-f",
@@ -132,7 +144,8 @@ BAD = {
     "train device=tpu": "device = 'tpu' is not allowed: it must be cpu, cuda",
     "train --model.n-heads 2": "a field is written without dashes, model.n_heads=",
     "train --seed 3": "--seed is no option: a field is written without dashes, seed=",
-    "train fast depth 4": "recipe = 'fast and depth and 4' is not allowed: it must be one",
+    "train fast depth 4": "recipe = 'fast and depth and 4' is not allowed: it must "
+    "be one",
     "train no.py": "no.py: No such file or directory",
     "train fast --folder --changed-task": "--folder: expected one argument",
     "train fast --resume nowhere": "--resume continues a run as it was begun",
@@ -169,24 +182,34 @@ BAD = {
     "arena --methods eap": "method = 'eap' is not allowed: it must be one of headw",
     "arena --workers 0": "workers = 0 is not allowed: it must be a whole number",
     "train fast deep=1": "deep is not a field: did you mean depth",
-    "train fast order=deep-first": "did you mean task.order or training.curriculum.order?",
+    "train fast order=deep-first": "did you mean task.order or "
+    "training.curriculum.order?",
     "train fast depth=0": "depth = 0 is not allowed: it must be a whole number of at l",
     "train fast seed=1 seed=1": "seed is named twice",
     "train fast n_heads=1 model.n_heads=1": "model.n_heads is named twice",
     "train fast n_heads=3": "model.n_heads = 3 is not allowed: it must be a divisor",
-    "train fast training.curriculum=up": "training.curriculum = 'up' is not allowed: it must",
+    "train fast training.curriculum=up": "training.curriculum = 'up' is not "
+    "allowed: it must",
     "train fast every=50": "not a field of Deepening, whose fields are learnt",
-    "train fast curriculum=mixture deepening=false task.order=shallow-first": "(task.n_depths = 1)",
+    "train fast curriculum=mixture deepening=false task.order=shallow-first": (
+        "(task.n_depths = 1)"
+    ),
     "train fast optimizer=sgd": "it must be 0 with training.optimizer = sgd",
     "sweep fats": "recipe = 'fats' is not allowed: it must be one of fast, ",
     "sweep no/such.py": "no/such.py: No such file or directory",
     "sweep fast seed=1,1": "two configs are called seed=1",
-    "sweep fast every=1,2": "cell every=1: training.curriculum.every is not a field of Deepening",
-    "sweep fast n_heads=1..4": "cell n_heads=3: model.n_heads = 3 is not allowed: it must be",
-    "sweep fast seed=0..9999 model.n_layers=1..11": "110000 is not allowed: it must be at",
-    "theory --depth 0": "depth = 0 is not allowed: it must be a whole number of at least 1",
-    "theory --depth 8..3": "depth = '8..3' is not allowed: it must be a range from low to high",
-    "theory --order random": "order = 'random' is not allowed: it must be one of deep-first",
+    "sweep fast every=1,2": "cell every=1: training.curriculum.every is not a "
+    "field of Deepening",
+    "sweep fast n_heads=1..4": "cell n_heads=3: model.n_heads = 3 is not allowed: "
+    "it must be",
+    "sweep fast seed=0..9999 model.n_layers=1..11": "110000 is not allowed: it "
+    "must be at",
+    "theory --depth 0": "depth = 0 is not allowed: it must be a whole number of at "
+    "least 1",
+    "theory --depth 8..3": "depth = '8..3' is not allowed: it must be a range from "
+    "low to high",
+    "theory --order random": "order = 'random' is not allowed: it must be one of "
+    "deep-first",
     "theory --depth 2 --order 1,3": "order = [1, 3] is not allowed",
     "theory --depth 1..3 --order 1,2": "order = '1,2' is not allowed",
     "theory --facts": "argument --facts: expected at least one argument",
@@ -199,13 +222,16 @@ BAD = {
     "reproduce": "Missing from headway reproduce: NAME, one of fig2",
     "reproduce fig9": "name = 'fig9' is not allowed: it must be one of fig2",
     "reproduce fig4 --scale huge": "huge",
-    "ask --formulation riddles": "it must be one of equations, lives-with, kingdoms, func",
+    "ask --formulation riddles": "it must be one of equations, lives-with, "
+    "kingdoms, func",
     "ask --formulation equations --depth 7": "depth = 7 is not allowed",
-    "ask --chains 0": "chains = 0 is not allowed: it must be from 1 to 26 for equations",
+    "ask --chains 0": "chains = 0 is not allowed: it must be from 1 to 26 for "
+    "equations",
     "ask --n 0": "n = 0 is not allowed",
     "ask --threads 0": "threads = 0 is not allowed",
     "ask --depth deep": "depth = 'deep' is not allowed",
-    "truncate --model smollm2 --rank 0,2": "rank = 2.0 is not allowed: it must be a fract",
+    "truncate --model smollm2 --rank 0,2": "rank = 2.0 is not allowed: it must be "
+    "a fract",
     "truncate --model smollm2 --rank half": "rank = 'half' is not allowed",
     "truncate --model smollm2 --weights mpl": "weights = 'mpl' is not allowed: it must",
     "truncate --model smollm2 --layers last": "layers = 'last' is not allowed",
@@ -247,7 +273,10 @@ def test_the_fields_of_a_recipe_are_listed(capsys, monkeypatch):
     for name in annotations(fast()):
         assert f"\n  {name}" in told
     assert "\n  training.cooldown_steps=1400  (a whole number of at least 0)\n" in told
-    assert "\n  deepening  (true or false)\n      whether a model in the fewest layers" in told
+    assert (
+        "\n  deepening  (true or false)\n      whether a model in the fewest layers"
+        in told
+    )
     for columns in (80, 60):
         monkeypatch.setenv("COLUMNS", str(columns))
         cli.main(["train", "fast", "--help"])

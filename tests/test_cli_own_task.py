@@ -24,16 +24,22 @@ def plan():
 TASK = Path(__file__).parent / "outside" / "assignments.py"
 
 
-def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch, capsys):
+def test_a_task_of_ones_own_goes_through_the_verbs(
+    tmp_path, kinds, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "chains.py"
     file.write_text(TASK.read_text().replace("Assignments", "Chains"))
     cli.main(["check", "chains.py", "depth=1"])
     told = capsys.readouterr().out
-    assert told.startswith("doubt  roles: 43% of the positions play no role and no path leads to")
+    assert told.startswith(
+        "doubt  roles: 43% of the positions play no role and no path leads to"
+    )
     assert told.count("doubt") == 1
     assert re.search(r"^roles +s0, s1, is1, s2; chains: 1$", told, re.MULTILINE)
-    assert re.search(r"^sequence .* of one of 9 tokens; the last 1 ask", told, re.MULTILINE)
+    assert re.search(
+        r"^sequence .* of one of 9 tokens; the last 1 ask", told, re.MULTILINE
+    )
     assert re.search(r"^flow +not known$", told, re.MULTILINE)
     small = ("depth=1", "d_model=8", "training.steps=4", "training.cooldown_steps=0")
     cli.main(["train", "chains.py", *small, "--folder", "elsewhere/a"])
@@ -69,9 +75,16 @@ def test_what_is_wrong_with_a_task_is_a_line_each(tmp_path, kinds, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["check", str(file)])
     assert stop.value.code == 1
-    assert capsys.readouterr().out == "error  assemble: inputs hold 0 to 8: it must be 0 to 7\n"
+    assert (
+        capsys.readouterr().out
+        == "error  assemble: inputs hold 0 to 8: it must be 0 to 7\n"
+    )
     told = "headway: Wrong.assemble: inputs hold 0 to 8: it must be 0 to 7\n"
-    for more, verbs in (("", ("demo", "train", "sweep")), (RECIPE, ("train",)), (PLAN, ("sweep",))):
+    for more, verbs in (
+        ("", ("demo", "train", "sweep")),
+        (RECIPE, ("train",)),
+        (PLAN, ("sweep",)),
+    ):
         file.write_text(text.replace("self.n_letters + 1", "self.n_letters") + more)
         for verb in verbs:
             forget_files()

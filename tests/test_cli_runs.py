@@ -26,7 +26,9 @@ def test_an_interrupted_run_can_be_resumed(tmp_path, monkeypatch, capsys):
     running.send_signal(signal.SIGTERM)  # as Ctrl-C does: sweeps are stopped so
     _, complaint = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert complaint == "headway: interrupted; continue with: headway train --resume a\n"
+    assert (
+        complaint == "headway: interrupted; continue with: headway train --resume a\n"
+    )
     monkeypatch.chdir(tmp_path)
     cli.main(["runs", "."])
     assert "stopped" in capsys.readouterr().out
@@ -46,7 +48,9 @@ def test_a_real_full_disk_is_one_line(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     size = "size=64k"
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", disk], check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "none", disk], check=False
+    ).returncode:
         pytest.skip("mounting a small disk is not permitted here")
     try:
         words = [*TINY[:3], *TINY[4:], "model.d_model=64", "--folder", str(disk / "a")]
@@ -61,7 +65,11 @@ def test_a_run_named_like_a_recipe_does_not_hide_it(tmp_path, monkeypatch):
     for name in ("fast", "my run"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}")
-    assert config_asked_for(["depth=1"]) == config_asked_for(["fast", "depth=1"]) == fast(1)
+    assert (
+        config_asked_for(["depth=1"])
+        == config_asked_for(["fast", "depth=1"])
+        == fast(1)
+    )
     for words, complaint in (
         (["train", "my run"], "or --resume RUN"),
         (["report", "."], "no run in it can be read"),
@@ -86,7 +94,9 @@ def test_train_then_look(tmp_path, monkeypatch, capsys):
         assert max(map(len, told.splitlines())) <= 80
         return told
 
-    assert "runs/a exists already" in refused("train", "fast", *TINY, "--folder", "runs/a")
+    assert "runs/a exists already" in refused(
+        "train", "fast", *TINY, "--folder", "runs/a"
+    )
     listed = shown("runs").splitlines()[1:]
     assert [line.split()[:3] for line in listed] == [["a", "done", "6"]]
     some = ("runs", "--where", "status=done", "--where", "seed=0..3", "depth=1")
@@ -111,5 +121,7 @@ def test_train_then_look(tmp_path, monkeypatch, capsys):
 def test_training_that_stops_early_says_so(below, early, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     cli.main(["train", "fast", *TINY, f"training.stop_below={below}", "--folder", "a"])
-    last = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step")][-1]
+    last = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("step")
+    ][-1]
     assert last.endswith("stopped early") is early

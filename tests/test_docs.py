@@ -1,4 +1,6 @@
-"""README.md and docs/ name what there is: every command, option, field, import and file."""
+"""README.md and docs/ name what there is: every command, option, field, import and
+file.
+"""
 
 import ast
 import dataclasses
@@ -21,7 +23,9 @@ from headway_experiments import curricula, tasks
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
-COMMAND = re.compile(r"(?:^|srun |\s)headway (--trust|[a-z]+)( [^\n|]*)?$", re.MULTILINE)
+COMMAND = re.compile(
+    r"(?:^|srun |\s)headway (--trust|[a-z]+)( [^\n|]*)?$", re.MULTILINE
+)
 
 
 def blocks(page, *languages):
@@ -37,13 +41,19 @@ def shell_commands():
         for block in blocks(page, "sh", "bash"):
             lines = [line.partition(" #")[0].rstrip() for line in block.split("\n")]
             text = "\n".join(lines).replace("\\\n", " ")
-            yield from ((verb, *shlex.split(rest)) for verb, rest in COMMAND.findall(text))
+            yield from (
+                (verb, *shlex.split(rest)) for verb, rest in COMMAND.findall(text)
+            )
 
 
 def named_in_text():
-    """The verbs and options of all that stands in code marks and begins with `headway`."""
+    """The verbs and options of all that stands in code marks and begins with
+    `headway`.
+    """
     for page in PAGES:
-        for text in re.findall(r"`headway ([a-z]+(?: [^`]*)?)`", page.read_text("utf-8")):
+        for text in re.findall(
+            r"`headway ([a-z]+(?: [^`]*)?)`", page.read_text("utf-8")
+        ):
             verb, *words = text.split()
             options = [word for word in words if re.fullmatch("--[a-z-]+", word)]
             yield (verb, *(option for option in options if option != "--help"))
@@ -55,7 +65,9 @@ def parameters(verb):
 
 
 def check_fields(verb, asked):
-    """Make sure that fields given to a recipe are some of its own, with values that may be."""
+    """Make sure that fields given to a recipe are some of its own, with values that may
+    be.
+    """
     words = asked.get("words", ())
     if verb in ("train", "demo") and not any(".py" in word for word in words):
         config_asked_for(words)
@@ -67,7 +79,9 @@ def check_fields(verb, asked):
 
 
 def check_command(verb, *words):
-    """Make sure that a verb takes words, the variables of the shell as 0. It is not called."""
+    """Make sure that a verb takes words, the variables of the shell as 0. It is not
+    called.
+    """
     function, _ = parameters(verb)
     words = [word.replace("$SLURM_ARRAY_TASK_ID", "0") for word in words]
     if "--help" in words:
@@ -114,7 +128,9 @@ def test_what_blocks_of_python_import_is_there():
     for page in PAGES:
         for block in blocks(page, "python"):
             for node in ast.walk(ast.parse(block)):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headway"):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                    "headway"
+                ):
                     room = import_module(str(node.module))
                     found += len([getattr(room, name.name) for name in node.names])
     assert found > 20
@@ -144,7 +160,9 @@ def test_pages_lead_to_files_and_headings_that_there_are():
     links = [
         (page, page.parent / name, heading)
         for page in PAGES
-        for name, heading in re.findall(r"\]\(([^)#:\s]+)(?:#([^)]*))?\)", page.read_text("utf-8"))
+        for name, heading in re.findall(
+            r"\]\(([^)#:\s]+)(?:#([^)]*))?\)", page.read_text("utf-8")
+        )
     ]
     assert len(links) > 70
     for page, to, heading in links:
@@ -167,20 +185,39 @@ def test_every_page_can_be_reached_from_the_readme():
 
 
 PAGE = ROOT / "docs" / "notation.md"
-ROOMS = ("tasks", "replace", "judge", "find", "dynamics", "models", "relations.paths", "training")
+ROOMS = (
+    "tasks",
+    "replace",
+    "judge",
+    "find",
+    "dynamics",
+    "models",
+    "relations.paths",
+    "training",
+)
 
 
 def names() -> list[str]:
     """The names in code marks in the last column of a table."""
-    rows = [line.split("|")[-2] for line in PAGE.read_text().splitlines() if line[:2] == "| "]
+    rows = [
+        line.split("|")[-2]
+        for line in PAGE.read_text().splitlines()
+        if line[:2] == "| "
+    ]
     return sorted({name for cell in rows for name in re.findall(r"`([^`]+)`", cell)})
 
 
 def has(owner, name):
-    """Tell whether a package, class or dataclass has an attribute, an annotation or a field."""
+    """Tell whether a package, class or dataclass has an attribute, an annotation or a
+    field.
+    """
     fields = dataclasses.fields(owner) if dataclasses.is_dataclass(owner) else ()
     slots = inspect.get_annotations(owner) if inspect.isclass(owner) else {}
-    return hasattr(owner, name) or name in slots or name in {field.name for field in fields}
+    return (
+        hasattr(owner, name)
+        or name in slots
+        or name in {field.name for field in fields}
+    )
 
 
 def found(name: str) -> bool:
@@ -188,7 +225,9 @@ def found(name: str) -> bool:
     rooms = [import_module(f"headway.{room}") for room in ROOMS]
     in_a_room = first.islower() and rest
     owners = (
-        [import_module(f"headway.{first}")] if in_a_room else [headway, tasks, curricula, *rooms]
+        [import_module(f"headway.{first}")]
+        if in_a_room
+        else [headway, tasks, curricula, *rooms]
     )
     for part in rest if in_a_room else [first, *rest]:
         owner = next((one for one in owners if has(one, part)), None)
@@ -200,7 +239,12 @@ def found(name: str) -> bool:
 
 def test_names_that_are_none_are_seen():
     assert len(names()) >= 30
-    for name in ("Retrieval.deep", "RetrievalConfig.depth", "theory.flow_of", "role_names"):
+    for name in (
+        "Retrieval.deep",
+        "RetrievalConfig.depth",
+        "theory.flow_of",
+        "role_names",
+    ):
         assert not found(name)
 
 

@@ -11,7 +11,16 @@ TESTS = Path(__file__).parent / "on_a_device.py"
 
 
 def test_all_of_it_is_right_on_another_device(solved):
-    plain = ("-q", "-p", "no:cacheprovider", "-o", "addopts=")  # no check of every call's shapes
+    # No check of every call's shapes.
+    plain = (
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+    )
     words = [sys.executable, "-m", "pytest", *plain, str(TESTS)]
-    done = subprocess.run(words, cwd=TESTS.parents[1], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, cwd=TESTS.parents[1], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout

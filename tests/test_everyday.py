@@ -1,4 +1,6 @@
-"""docs/everyday.md says what is so: its snippets run, and print what stands below them."""
+"""docs/everyday.md says what is so: its snippets run, and print what stands below
+them.
+"""
 
 import contextlib
 import importlib.util
@@ -33,7 +35,13 @@ def test_the_page_does_what_it_says():
             continue
         printed = io.StringIO()
         name = f"{PAGE.name}[{ran}]"
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)  # nnsight reads it
+        # Nnsight reads it.
+        linecache.cache[name] = (
+            len(code),
+            None,
+            code.splitlines(True),
+            name,
+        )
         with contextlib.redirect_stdout(printed):
             exec(compile(code, name, "exec"), names)
         assert printed.getvalue() == said, code
@@ -42,5 +50,7 @@ def test_the_page_does_what_it_says():
 
 
 def test_a_recipes_name_is_not_its_config():
-    with pytest.raises(HeadwayError, match=r"config = 'fast' is not allowed.* a RunConfig"):
+    with pytest.raises(
+        HeadwayError, match=r"config = 'fast' is not allowed.* a RunConfig"
+    ):
         headway.train("fast")  # pyright: ignore[reportArgumentType]

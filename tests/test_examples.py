@@ -25,12 +25,18 @@ SHOWN = {
     "hugging_face": ("layers: 1", "L0.H0: 2 back"),
     "checkpoints": ("L0.H0 2 back emerged at step",),
     "predicted_dependence": (
-        "D3: 119 of 300; finds 16 of 50; carries 10 of 20; serves 28 of 130; apart 65 of 100",
-        "D2: 51 of 164; finds 17 of 29; carries 3 of 14; serves 11 of 43; apart 20 of 78",
-        "conditional: 302 of 450; finds 1 of 6; carries 0 of 0; serves 0 of 0; apart 301 of 444",
+        "D3: 119 of 300; finds 16 of 50; carries 10 of 20; serves 28 of 130; apart "
+        "65 of 100",
+        "D2: 51 of 164; finds 17 of 29; carries 3 of 14; serves 11 of 43; apart 20 "
+        "of 78",
+        "conditional: 302 of 450; finds 1 of 6; carries 0 of 0; serves 0 of 0; "
+        "apart 301 of 444",
     ),
     "sweep_figure": ("2 runs, drawn in pairs.png",),
-    "grokking": ("seed 0, training_set: right from step", "seed 0, held_out: right from step"),
+    "grokking": (
+        "seed 0, training_set: right from step",
+        "seed 0, held_out: right from step",
+    ),
 }
 """Of every program, words of what it prints."""
 SMALLER = {
@@ -41,7 +47,8 @@ SMALLER = {
     "range(1, 201)": "range(1, 101)",
     "range(3)": "range(1)",
     "steps: int = 3_000": "steps: int = 30",
-    "n_heads=1))": "n_heads=1), training=replace(config.training, steps=250, cooldown_steps=99))",
+    "n_heads=1))": "n_heads=1), training=replace(config.training, steps=250, "
+    "cooldown_steps=99))",
 }
 """Of their sizes, what goes as well in less time."""
 WHOLE = {"vector_task", "own_loop"}
@@ -50,14 +57,23 @@ WHOLE = {"vector_task", "own_loop"}
 
 def test_every_example_is_tried_and_short():
     scripts = {path.stem: path.read_text("utf-8") for path in FOLDER.glob("*.py")}
-    assert scripts.keys() == SHOWN.keys() | {"own_experiment"}  # tests/experiments has this one
-    assert all(len(text.splitlines()) < 60 for text in scripts.values())
+    # tests/experiments has the one that is not here.
+    assert scripts.keys() == SHOWN.keys() | {"own_experiment"}
+    assert all(len(text.splitlines()) < 72 for text in scripts.values())
 
 
-LONG = [name for name in SHOWN if name != "grokking"]  # of which one seed is tried below
+# One seed of grokking is tried below.
+LONG = [name for name in SHOWN if name != "grokking"]
 CASES = [
-    *(pytest.param(name, SMALLER, id=f"{name}, small") for name in SHOWN if name not in WHOLE),
-    *(pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow) for name in LONG),
+    *(
+        pytest.param(name, SMALLER, id=f"{name}, small")
+        for name in SHOWN
+        if name not in WHOLE
+    ),
+    *(
+        pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow)
+        for name in LONG
+    ),
 ]
 
 
@@ -75,7 +91,9 @@ def test_an_example_runs(name, sizes, tmp_path, monkeypatch, capsys, kinds):
         (folder / path.name).write_text(text, "utf-8")
         sys.modules.pop(path.stem, None)
     if sizes:  # the search itself, and not again with other samples and thresholds
-        monkeypatch.setattr(headway, "discover", partial(headway.discover, trials=False))
+        monkeypatch.setattr(
+            headway, "discover", partial(headway.discover, trials=False)
+        )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(folder)
     with swept_here():
@@ -86,8 +104,12 @@ def test_an_example_runs(name, sizes, tmp_path, monkeypatch, capsys, kinds):
 
 
 @pytest.mark.slow
-def test_the_example_of_grokking_knows_by_heart_first_and_understands_later(tmp_path, kinds):
-    config = headway.recipes.config_asked_for([str(FOLDER / "grokking.py"), "steps=2000"])
+def test_the_example_of_grokking_knows_by_heart_first_and_understands_later(
+    tmp_path, kinds
+):
+    config = headway.recipes.config_asked_for(
+        [str(FOLDER / "grokking.py"), "steps=2000"]
+    )
     run = headway.train(config, tmp_path / "run")
     lines = run.metrics()
     by_step = {line["step"]: line for line in lines}
@@ -96,7 +118,10 @@ def test_the_example_of_grokking_knows_by_heart_first_and_understands_later(tmp_
     assert early["accuracy"]["answer"] < 0.6
     assert late["training_set"]["accuracy"]["answer"] > 0.95
     assert late["accuracy"]["answer"] > 0.95
-    known, apart = training_set(config), held_out(run.task, 400, 0, "cpu", "mirror", config)
+    known, apart = (
+        training_set(config),
+        held_out(run.task, 400, 0, "cpu", "mirror", config),
+    )
     assert known is not None
     pairs = {tuple(pair) for pair in known.draws[0].tolist()}
     is_mirrored = torch.tensor([(b, a) in pairs for a, b, _ in apart.inputs.tolist()])
@@ -114,7 +139,11 @@ def test_nothing_is_wrong_with_a_task_of_an_example(name, capsys, kinds):
 
 def test_that_one_looks_back_by_place_is_all_that_is_doubted_of_two_back(capsys, kinds):
     cli.main(["check", str(FOLDER / "own_loop.py")])
-    (doubt,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("doubt"))
+    (doubt,) = (
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("doubt")
+    )
     assert "is the token 2 before the query" in doubt
 
 
@@ -125,5 +154,7 @@ def test_every_smaller_size_is_one_of_an_example():
 
 def test_the_page_on_tasks_shows_the_example():
     page = (ROOT / "docs/your-own-task.md").read_text("utf-8")
-    (shown,) = re.findall(r"^```python\n(@dataclass.*?)```", page, re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(
+        r"^```python\n(@dataclass.*?)```", page, re.MULTILINE | re.DOTALL
+    )
     assert shown.strip() in (FOLDER / "token_task.py").read_text("utf-8")

@@ -1,4 +1,6 @@
-"""Fields of configs: what annotations allow, in words; values as text, and configs as JSON."""
+"""Fields of configs: what annotations allow, in words; values as text, and configs as
+JSON.
+"""
 
 import json
 import math
@@ -54,22 +56,40 @@ class Config:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"count": 0}, "model.count = 0 is not allowed: it must be a whole number of at least 1"),
-        ({"count": True}, "model.count = True is not allowed: it must be a whole number of at"),
+        (
+            {"count": 0},
+            "model.count = 0 is not allowed: it must be a whole number of at least 1",
+        ),
+        (
+            {"count": True},
+            "model.count = True is not allowed: it must be a whole number of at",
+        ),
         ({"count": 2.0}, "model.count = 2.0"),
         ({"count": "2"}, "model.count = '2'"),
-        ({"rate": math.nan}, "rate = nan is not allowed: it must be a number above 0 and bel"),
+        (
+            {"rate": math.nan},
+            "rate = nan is not allowed: it must be a number above 0 and bel",
+        ),
         ({"rate": math.inf}, "model.rate = inf"),
         ({"rate": "0.1"}, "model.rate = '0.1'"),
-        ({"share": 1.0}, "share = 1.0 is not allowed: it must be a number of at least 0 and "),
+        (
+            {"share": 1.0},
+            "share = 1.0 is not allowed: it must be a number of at least 0 and ",
+        ),
         ({"width": 3}, "number of at least 2 and of at most 64 and a multiple of 2"),
-        ({"order": "left"}, "model.order = 'left' is not allowed: it must be one of up, down"),
+        (
+            {"order": "left"},
+            "model.order = 'left' is not allowed: it must be one of up, down",
+        ),
         ({"order": ["up"]}, "model.order = ['up']"),
         ({"pair": (0.5,)}, "model.pair = (0.5,) is not allowed: it must be 2 numbers"),
         ({"pair": [0.5, 0.5]}, "model.pair = [0.5, 0.5]"),
         ({"pair": (0.5, 1.0)}, "model.pair = (0.5, 1.0)"),
         ({"some": (1, 0)}, "model.some = (1, 0) is not allowed: it must be numbers"),
-        ({"limit": -1.0}, "limit = -1.0 is not allowed: it must be a number of at least 0 an"),
+        (
+            {"limit": -1.0},
+            "limit = -1.0 is not allowed: it must be a number of at least 0 an",
+        ),
         ({"limit": "none"}, "and below 1e+38 or none"),
         ({"name": 3}, "model.name = 3 is not allowed: it must be text"),
         ({"is_on": 1}, "model.is_on = 1 is not allowed: it must be true or false"),
@@ -103,9 +123,13 @@ def test_json_is_the_config_there_and_back(config):
 def test_json_must_have_every_field():
     data = to_json(Config())
     del data["rate"]
-    with pytest.raises(HeadwayError, match=r"model\.rate is missing: there must be just count"):
+    with pytest.raises(
+        HeadwayError, match=r"model\.rate is missing: there must be just count"
+    ):
         from_json(Config, data, "model.")
-    with pytest.raises(HeadwayError, match=r"^model = \[\] is not allowed: .* an object of fields"):
+    with pytest.raises(
+        HeadwayError, match=r"^model = \[\] is not allowed: .* an object of fields"
+    ):
         from_json(Config, [], "model.")
 
 
@@ -177,10 +201,23 @@ def test_several_values_are_read_where_there_may_be_several(text, hint, values):
 @pytest.mark.parametrize(
     ("text", "hint", "complaint"),
     [
-        ("x", int, "x = 'x' is not allowed: it must be a whole number; several are written 1,2,4"),
+        (
+            "x",
+            int,
+            "x = 'x' is not allowed: it must be a whole number; several are "
+            "written 1,2,4",
+        ),
         ("1.5", int, "x = 1.5 is not allowed: it must be a whole number"),
-        ("0", AtLeastOne, "x = 0 is not allowed: it must be a whole number of at least 1"),
-        ("0..2", AtLeastOne, "x = 0 is not allowed: it must be a whole number of at least 1"),
+        (
+            "0",
+            AtLeastOne,
+            "x = 0 is not allowed: it must be a whole number of at least 1",
+        ),
+        (
+            "0..2",
+            AtLeastOne,
+            "x = 0 is not allowed: it must be a whole number of at least 1",
+        ),
         ("1,,2", int, "x = '' is not allowed"),
         ("8..1", int, "x = '8..1' is not allowed: it must be a range from low to high"),
         ("0..1000000", int, "of at most 100000 numbers"),
@@ -190,7 +227,11 @@ def test_several_values_are_read_where_there_may_be_several(text, hint, values):
         ("tanh", Literal["gelu", "relu"], "it must be one of gelu, relu"),
         ("1..2", Literal["gelu", "relu"], "it must be one of gelu, relu"),
         ("fast", float, "it must be a number"),
-        ("nan", Positive, "x = nan is not allowed: it must be a number above 0 and below 1e"),
+        (
+            "nan",
+            Positive,
+            "x = nan is not allowed: it must be a number above 0 and below 1e",
+        ),
         ("0.9", PAIR, "it must be 2 numbers"),
         ("0.9:x", PAIR, "it must be 2 numbers"),
     ],
@@ -200,12 +241,23 @@ def test_a_value_that_is_none_is_named(text, hint, complaint):
         values_of("x", text, hint)
 
 
-@given(st.lists(st.one_of(st.integers(), st.floats(allow_nan=False), st.none()), min_size=1))
+@given(
+    st.lists(
+        st.one_of(st.integers(), st.floats(allow_nan=False), st.none()), min_size=1
+    )
+)
 def test_what_is_said_is_read_back(values):
     assert values_of("x", ",".join(map(said, values)), int | float | None) == values
 
 
-FIELDS = ["task.depth", "task.order", "model.n_heads", "model.n_layers", "run.order", "seed"]
+FIELDS = [
+    "task.depth",
+    "task.order",
+    "model.n_heads",
+    "model.n_layers",
+    "run.order",
+    "seed",
+]
 
 
 @pytest.mark.parametrize(
@@ -242,4 +294,7 @@ def test_a_range_may_be_of_one_number():
 
 def test_names_are_short_where_no_other_ends_alike():
     names = ["model.width", "task.width", "training.seed"]
-    assert short_names(names) == {**{name: name for name in names[:2]}, "training.seed": "seed"}
+    assert short_names(names) == {
+        **{name: name for name in names[:2]},
+        "training.seed": "seed",
+    }

@@ -23,8 +23,16 @@ def run(tmp_path_factory):
     ("area", "count", "tries"),
     [
         ("power cuts", 8, lambda tried, folder, _: power_cuts(tried, 8, 0, folder)),
-        ("failing calls", 8, lambda tried, folder, _: failing_calls(tried, 8, 0, folder)),
-        ("crash points", 11, lambda tried, folder, run: crash_points(tried, 20, folder, run)),
+        (
+            "failing calls",
+            8,
+            lambda tried, folder, _: failing_calls(tried, 8, 0, folder),
+        ),
+        (
+            "crash points",
+            11,
+            lambda tried, folder, run: crash_points(tried, 20, folder, run),
+        ),
     ],
 )
 def test_what_ends_anywhere_goes_on(area, count, tries, tmp_path, run):
@@ -45,7 +53,9 @@ def test_damaged_files_and_command_lines(run):
 
 
 def test_what_a_planted_fault_replaces_stands_once_in_the_package():
-    """So that `make fuzz-mutants` can plant it; a fault whose text has changed is written anew."""
+    """So that `make fuzz-mutants` can plant it; a fault whose text has changed is
+    written anew.
+    """
     outdated = [
         f"{file}: {what}"
         for (_, file), faults in MUTANTS.items()

@@ -1,6 +1,8 @@
-"""Files are the same to the byte: of two equal runs, and of a folder that was written once.
+"""Files are the same to the byte: of two equal runs, and of a folder that was written
+once.
 
-`python tests/test_golden.py` writes that folder anew; its numbers are of the machine that does.
+`python tests/test_golden.py` writes that folder anew; its numbers are of the machine
+that does.
 """
 
 import itertools
@@ -37,7 +39,9 @@ GOLDEN = Path(__file__).parent / "golden" / "run"
 def everything(folder: Path) -> Run:
     """A tiny run with every file that a run may have."""
     model = replace(CONFIG.model, d_model=4)
-    run = train(replace(CONFIG, model=model, training=replace(CONFIG.training, steps=4)), folder)
+    run = train(
+        replace(CONFIG, model=model, training=replace(CONFIG.training, steps=4)), folder
+    )
     found = discover(run, threshold=10.0, sequences=8, trials=False)
     path = Paths(frozenset([Relation("s2←s1")]))
     circuit = found.circuit.replacing((0, 0), path)
@@ -77,7 +81,9 @@ def test_a_folder_written_once_is_still_whole(copy):
 
 def test_what_is_read_from_a_folder_is_written_to_the_same_bytes(copy):
     before = files_in(copy)
-    write_json(copy / "config.json", {"format": FORMAT, **to_json(from_dict(config_in(copy)))})
+    write_json(
+        copy / "config.json", {"format": FORMAT, **to_json(from_dict(config_in(copy)))}
+    )
     for name, kind in (
         ("circuit.json", Discovery),
         ("emergence.json", Timeline),
@@ -134,4 +140,6 @@ if __name__ == "__main__":
     shutil.rmtree(run.folder / "clamped")
     (run.folder / ".lock").unlink()
     session = json.loads((run.folder / "environment.json").read_text())[0]
-    run.write("environment.json", [{**session, "platform": "Linux", "processor": "x86_64"}])
+    run.write(
+        "environment.json", [{**session, "platform": "Linux", "processor": "x86_64"}]
+    )

@@ -11,13 +11,20 @@ from headway.intervals import clopper_pearson_low, draws_for, wilson
 def at_least(successes: int, count: int, share: float) -> float:
     """The chance of so many successes or more, without rounding."""
     p = Fraction(share)
-    ways = (comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(successes, count + 1))
+    ways = (
+        comb(count, k) * p**k * (1 - p) ** (count - k)
+        for k in range(successes, count + 1)
+    )
     return float(sum(ways))
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-@pytest.mark.parametrize(("successes", "count"), [(1, 1), (1, 10), (9, 10), (37, 50), (298, 300)])
-def test_the_bound_is_where_so_many_successes_become_likely(successes, count, confidence):
+@pytest.mark.parametrize(
+    ("successes", "count"), [(1, 1), (1, 10), (9, 10), (37, 50), (298, 300)]
+)
+def test_the_bound_is_where_so_many_successes_become_likely(
+    successes, count, confidence
+):
     bound = clopper_pearson_low(successes, count, confidence)
     assert at_least(successes, count, bound) == pytest.approx(1 - confidence, rel=1e-6)
 
@@ -37,10 +44,15 @@ NORMAL = 1.959964
 
 
 @pytest.mark.parametrize(
-    ("right", "count"), [(0, 1), (0, 20), (1, 3), (7.5, 20), (50, 100), (199, 200), (30, 30)]
+    ("right", "count"),
+    [(0, 1), (0, 20), (1, 3), (7.5, 20), (50, 100), (199, 200), (30, 30)],
 )
-def test_at_the_ends_of_wilsons_interval_the_share_seen_is_as_unlikely_as_may_be(right, count):
-    """At an end p the share that was seen is 1.96 standard errors of p away (Wilson 1927)."""
+def test_at_the_ends_of_wilsons_interval_the_share_seen_is_as_unlikely_as_may_be(
+    right, count
+):
+    """At an end p the share that was seen is 1.96 standard errors of p away (Wilson
+    1927).
+    """
     low, high = wilson(right, count)
     seen = right / count
     assert 0 <= low <= seen <= high <= 1

@@ -1,5 +1,5 @@
-"""The house's rules: who may import whom, what is public, who may name a kind of task, what the
-core needs."""
+"""The house's rules: who may import whom, what is public, who may name a kind of task,
+what the core needs."""
 
 import ast
 import re
@@ -49,21 +49,29 @@ def imported(node: ast.AST) -> list[str]:
 
 def imported_names(path: Path) -> set[str]:
     """The whole names of all that a file imports from headway, wherever it does."""
-    every = [name for node in ast.walk(ast.parse(path.read_text())) for name in imported(node)]
+    every = [
+        name
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in imported(node)
+    ]
     return {name for name in every if name.startswith("headway.")}
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.name))
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.name)
+)
 def test_nothing_imports_what_stands_above_it(path):
     here = room_of(path)
     for room in {name.split(".")[1] for name in imported_names(path)} & LEVEL.keys():
-        assert room == here or LEVEL[room] < LEVEL[here] or LEVEL[here] == len(ROOMS) - 1, (
-            f"{path} imports headway.{room}"
-        )
+        assert (
+            room == here or LEVEL[room] < LEVEL[here] or LEVEL[here] == len(ROOMS) - 1
+        ), f"{path} imports headway.{room}"
 
 
 def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
-    """The modules of the house that a module imports as soon as it is imported itself."""
+    """The modules of the house that a module imports as soon as it is imported
+    itself.
+    """
     found, left = set[str](), list[ast.AST](ast.parse(modules[module].read_text()).body)
     while left:
         node = left.pop()
@@ -72,12 +80,16 @@ def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
         ):
             left += ast.iter_child_nodes(node)
         for name in imported(node):
-            found |= {name if name in modules else name.rpartition(".")[0]} & modules.keys()
+            found |= {
+                name if name in modules else name.rpartition(".")[0]
+            } & modules.keys()
     return found - {module}
 
 
 def circle_in(imports: dict[str, set[str]]) -> list[str] | None:
-    """Modules that import each other in turn, the last one the first; None if there are none."""
+    """Modules that import each other in turn, the last one the first; None if there are
+    none.
+    """
     done = set[str]()
 
     def follow(path: list[str]) -> list[str] | None:
@@ -96,8 +108,13 @@ def circle_in(imports: dict[str, set[str]]) -> list[str] | None:
 def test_no_modules_import_each_other():
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
     assert circle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
-    paths = {path.relative_to(SOURCE.parent).with_suffix(""): path for path in SOURCE.rglob("*.py")}
-    modules = {".".join(name.parts).removesuffix(".__init__"): at for name, at in paths.items()}
+    paths = {
+        path.relative_to(SOURCE.parent).with_suffix(""): path
+        for path in SOURCE.rglob("*.py")
+    }
+    modules = {
+        ".".join(name.parts).removesuffix(".__init__"): at for name, at in paths.items()
+    }
     imports = {module: imported_at_once(module, modules) for module in modules}
     assert circle_in(imports) is None
 
@@ -110,20 +127,47 @@ def test_the_core_imports_no_experiments():
 
 
 PUBLIC = (
-    *("relations", "theory", "tasks", "models", "training", "replace", "judge", "find", "dynamics"),
+    *(
+        "relations",
+        "theory",
+        "tasks",
+        "models",
+        "training",
+        "replace",
+        "judge",
+        "find",
+        "dynamics",
+    ),
     *("sweeps", "report"),
 )
 HELPS = (
-    *("errors", "models.export", "fields", "intervals", "reading", "recipes", "terminal", "text"),
-    *("training.files", "report.figures.drawing", "report.figures.saving", "report.figures.style"),
+    *(
+        "errors",
+        "models.export",
+        "fields",
+        "intervals",
+        "reading",
+        "recipes",
+        "terminal",
+        "text",
+    ),
+    *(
+        "training.files",
+        "report.figures.drawing",
+        "report.figures.saving",
+        "report.figures.style",
+    ),
 )
 VERBS = ("userfile", "verbs")
-"""Modules one level down that are public: rooms, what goes with them, and what a verb needs."""
+"""Modules one level down that are public: rooms, what goes with them, and what a verb
+needs.
+"""
 
 NAMES = """
-IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens TrainingConfig
-Transformer TransformerConfig Vectors certify check_task depend discover emergence every_circuit
-fast figure minimum_layers own patch patch_all resume sweep tapped train widget write_report
+IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens
+TrainingConfig Transformer TransformerConfig Vectors certify check_task depend
+discover emergence every_circuit fast figure minimum_layers own patch patch_all resume
+sweep tapped train widget write_report
 """
 
 
@@ -169,7 +213,9 @@ def kinds_named(tree: ast.AST) -> set[str]:
     """The kinds that a module imports, or has from a package that it imports."""
     found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headway"):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "headway"
+        ):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             found |= {node.attr} if node.value.id in ("tasks", "headway") else set()
@@ -181,7 +227,9 @@ def test_no_room_above_the_tasks_names_a_kind_of_task():
     assert kinds_named(ast.parse(example)) == {"Hops", "Retrieval"}
     for path in SOURCE.rglob("*.py"):
         inside = str(path.relative_to(SOURCE))
-        if room_of(path) not in ("tasks", "__init__") and not inside.startswith(KIND_ROOMS):
+        if room_of(path) not in ("tasks", "__init__") and not inside.startswith(
+            KIND_ROOMS
+        ):
             named = kinds_named(ast.parse(path.read_text()))
             assert not named, f"{path} names {named}"
 
@@ -194,7 +242,8 @@ from headway import discover, emergence, fast, train
 print(sum(name.split(".")[0] == "headway" for name in sys.modules))
 
 import headway.terminal.cli, headway.terminal, headway.theory
-names = "matplotlib ray transformers gguf inspect_ai openai anywidget ipywidgets".split()
+names = "matplotlib ray transformers gguf inspect_ai openai anywidget".split()
+names += ["ipywidgets"]
 print([name for name in (*names, "headway_experiments") if name in sys.modules])
 
 from headway.models import Transformer, TransformerConfig
@@ -216,10 +265,14 @@ def test_the_core_loads_few_modules_no_plotting_no_language_model_and_no_compile
 
 
 def test_the_rooms_whose_shapes_are_checked_are_there():
-    options = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["tool"]["pytest"]
+    options = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["tool"][
+        "pytest"
+    ]
     found = re.search(r"--jaxtyping-packages=(\S+)", options["ini_options"]["addopts"])
     assert found is not None
     *checked, checker = found[1].split(",")
     assert checker == "array_checks.checked"
     assert all(find_spec(name) is not None for name in checked)
-    assert {"headway.tasks", "headway.models", "headway.replace", "headway.theory"} <= {*checked}
+    assert {"headway.tasks", "headway.models", "headway.replace", "headway.theory"} <= {
+        *checked
+    }

@@ -10,12 +10,19 @@ from commands import python
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 PICTURE = "data:image/svg+xml;base64,"
 SHOWN = {
-    "a-circuit-emerges": ("validation loss", "heads useful", PICTURE, "paths through training"),
+    "a-circuit-emerges": (
+        "validation loss",
+        "heads useful",
+        PICTURE,
+        "paths through training",
+    ),
     "is-the-search-right": ("heads useful", PICTURE),
     "a-language-model": ("heads useful", PICTURE),
     "your-own-task": ("validation loss", "heads useful", PICTURE),
 }
-"""Of every notebook, words of what it must show: of a run, a discovery, a circuit, a timeline."""
+"""Of every notebook, words of what it must show: of a run, a discovery, a circuit, a
+timeline.
+"""
 
 
 def outputs(notebook):
@@ -70,7 +77,8 @@ def test_a_session_shows_things_and_keeps_their_plain_text():
         "from IPython.core.interactiveshell import InteractiveShell;"
         "shell = InteractiveShell.instance();"
         "import headway, headway.report.cells;"
-        "shown = headway.Circuit.of([headway.relations.AttentionPath.of(0, 0, 's0←s2')]);"
+        "shown = headway.Circuit.of([headway.relations.AttentionPath.of(0, 0, "
+        "'s0←s2')]);"
         "data, _ = shell.display_formatter.format(shown);"
         "print(data['text/html'] == headway.report.cells.cell(shown));"
         "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"

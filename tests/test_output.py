@@ -1,4 +1,6 @@
-"""Printing: a stream that takes nothing, letters it lacks, text that would command a terminal."""
+"""Printing: a stream that takes nothing, letters it lacks, text that would command a
+terminal.
+"""
 
 import contextlib
 import os
@@ -22,7 +24,9 @@ FULL = "headway: cannot print: No space left on device\n"
 
 
 CLOSED = [
-    pytest.param("theory --count --depth 1 >/dev/full", 2, FULL, marks=pytest.mark.slow),
+    pytest.param(
+        "theory --count --depth 1 >/dev/full", 2, FULL, marks=pytest.mark.slow
+    ),
     pytest.param("theory --count --depth 1 | true", 141, "", marks=pytest.mark.slow),
     pytest.param("theory --count --depth 1 >&-", 0, "", marks=pytest.mark.slow),
     ("--help >/dev/full", 2, FULL),
@@ -80,10 +84,13 @@ def test_names_do_not_command_the_terminal(tiny, tmp_path, capsys):
 
 # Whatever Python does before it loads these is its own.
 @pytest.mark.parametrize(
-    ("number", "loaded"), [(signal.SIGINT, "libtorch_cpu"), (signal.SIGTERM, "_multiarray_umath")]
+    ("number", "loaded"),
+    [(signal.SIGINT, "libtorch_cpu"), (signal.SIGTERM, "_multiarray_umath")],
 )
 def test_an_interrupt_while_it_starts_is_one_line(number, loaded):
-    program = subprocess.Popen([*HEADWAY, "train", "--resume", "nowhere"], stdout=-1, stderr=-1)
+    program = subprocess.Popen(
+        [*HEADWAY, "train", "--resume", "nowhere"], stdout=-1, stderr=-1
+    )
     maps = Path(f"/proc/{program.pid}/maps")
     while program.poll() is None and loaded not in maps.read_text():
         time.sleep(0.01)

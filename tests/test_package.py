@@ -16,7 +16,15 @@ ROOT = Path(__file__).parent.parent
 def dist(tmp_path_factory):
     """Wheel and source distribution, made of what is committed or could be."""
     folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        folder,
+        ROOT,
+    ]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, source
@@ -38,7 +46,14 @@ def test_the_wheel_holds_all_that_runs_and_nothing_else(dist):
     assert "headway/py.typed" in names
     with tarfile.open(source) as archive:
         top = {Path(name).parts[1] for name in archive.getnames()}
-    assert top >= {"src", "results", "README.md", "LICENSE", "CITATION.cff", "pyproject.toml"}
+    assert top >= {
+        "src",
+        "results",
+        "README.md",
+        "LICENSE",
+        "CITATION.cff",
+        "pyproject.toml",
+    }
     assert not top & {"tests", "docs", "benchmarks"}
 
 
@@ -56,7 +71,11 @@ def test_an_installed_wheel_works_from_another_folder(dist, tmp_path):
 
     def headway(*words):
         done = subprocess.run(
-            [programs / "headway", *words], cwd=elsewhere, env=alone, text=True, capture_output=True
+            [programs / "headway", *words],
+            cwd=elsewhere,
+            env=alone,
+            text=True,
+            capture_output=True,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr

@@ -35,7 +35,9 @@ PRINTED = {
 """The command that prints a block, by the page and the block's number on it."""
 
 STEPS = {DEMO, "headway emergence runs/lookup"}
-"""Commands that print steps of training, which depend on the processor, as whole numbers."""
+"""Commands that print steps of training, which depend on the processor, as whole
+numbers.
+"""
 
 
 def blocks_of(page: Path) -> list[tuple[str, str]]:
@@ -76,8 +78,9 @@ def words_of(text: str) -> list[str]:
 def is_alike(said: str, printed: str, steps: bool) -> bool:
     """Tell whether two words are the same, or numbers that differ as processors differ.
 
-    Whole numbers are equal, but steps of training: these differ by a third at most. Losses far
-    below one differ by a factor of ten at most, other numbers by 0.05 or a fifth, not by 5.
+    Whole numbers are equal, but steps of training: these differ by a third at most.
+    Losses far below one differ by a factor of ten at most, other numbers by 0.05 or a
+    fifth, not by 5.
     """
     if said == printed:
         return True

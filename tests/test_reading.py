@@ -15,7 +15,9 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, size):
     path = tmp_path / "large.json"
     path.write_bytes(b"{}")
     os.truncate(path, size)
-    with pytest.raises(HeadwayError, match=f"has {size} bytes: .* at most {MOST} are read"):
+    with pytest.raises(
+        HeadwayError, match=f"has {size} bytes: .* at most {MOST} are read"
+    ):
         read_bytes(path)
 
 
@@ -37,7 +39,9 @@ def test_what_is_no_regular_file_is_refused(tmp_path, what):
         read_bytes(path)
 
 
-@pytest.mark.parametrize("inside", ["NaN", "-Infinity", "1e999", "[" * 250 + "]" * 250, "9" * 5000])
+@pytest.mark.parametrize(
+    "inside", ["NaN", "-Infinity", "1e999", "[" * 250 + "]" * 250, "9" * 5000]
+)
 def test_what_is_no_strict_json_is_refused_wherever_it_stands(inside):
     for text in (inside, f'[1, {{"a": {inside}}}]'):
         with pytest.raises(HeadwayError, match="here is not valid JSON"):

@@ -25,7 +25,8 @@ class Copy(headway.Task):
     seed: int = 7
     vocabulary = property(lambda self: self.n_symbols)
     def draw(self, count, generator):
-        return (torch.randint(self.n_symbols, (count, self.depth), generator=generator),)
+        shape = (count, self.depth)
+        return (torch.randint(self.n_symbols, shape, generator=generator),)
     def assemble(self, draws):
         return headway.Batch(draws[0], draws[0][:, -1:, None])
 '''
@@ -56,9 +57,18 @@ def complaint_of(source, *words):
         (["composition", "asked=1,2,4,8", "seed=4"], composition((1, 2, 4, 8), seed=4)),
         (["hops", "asked=1..3"], hops((1, 2, 3))),
         (["fast", "n_heads=2"], changed(fast(), {"model.n_heads": 2})),
-        (["fast", "model.n_heads=2", "depth=2"], changed(fast(2), {"model.n_heads": 2})),
-        (["fast", "training.betas=0.8,1e-1"], changed(fast(), {"training.betas": (0.8, 0.1)})),
-        (["fast", "curriculum=growing"], changed(fast(), {"training.curriculum": Growing()})),
+        (
+            ["fast", "model.n_heads=2", "depth=2"],
+            changed(fast(2), {"model.n_heads": 2}),
+        ),
+        (
+            ["fast", "training.betas=0.8,1e-1"],
+            changed(fast(), {"training.betas": (0.8, 0.1)}),
+        ),
+        (
+            ["fast", "curriculum=growing"],
+            changed(fast(), {"training.curriculum": Growing()}),
+        ),
         (
             ["fast", "training.curriculum.every=50", "training.curriculum=growing"],
             changed(fast(), {"training.curriculum": Growing(every=50)}),
@@ -67,7 +77,10 @@ def complaint_of(source, *words):
             ["composition", "curriculum=scheduled", "order=falling", "every=9"],
             changed(composition(), {"training.curriculum": Scheduled("falling", 9)}),
         ),
-        (["fast", "learnt=0.2"], changed(fast(), {"training.curriculum": Deepening(0.2)})),
+        (
+            ["fast", "learnt=0.2"],
+            changed(fast(), {"training.curriculum": Deepening(0.2)}),
+        ),
     ],
 )
 def test_words_change_a_recipe_field_by_field(words, config):
@@ -82,13 +95,18 @@ def test_fewer_steps_shorten_the_cool_down_in_proportion(capsys):
     config = made("fast", "training.steps=400")
     assert made("fast", "training.steps=400") == config
     assert fast().training.cooldown_steps == 1400
-    assert config == changed(fast(), {"training.steps": 400, "training.cooldown_steps": 80})
-    shortened = "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
+    assert config == changed(
+        fast(), {"training.steps": 400, "training.cooldown_steps": 80}
+    )
+    shortened = (
+        "headway: training.cooldown_steps is shortened, to fit into training.steps\n"
+    )
     assert capsys.readouterr().err == shortened
     given = ("training.steps=400", "training.cooldown_steps=9")
     assert made("fast", *given).training.cooldown_steps == 9
-    assert "training.cooldown_steps = 500 is not allowed: it must be at most" in complaint_of(
-        "fast", "training.steps=400", "training.cooldown_steps=500"
+    assert (
+        "training.cooldown_steps = 500 is not allowed: it must be at most"
+        in complaint_of("fast", "training.steps=400", "training.cooldown_steps=500")
     )
 
 
@@ -101,7 +119,12 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
 
 def test_all_recipes_say_what_their_arguments_may_be():
     for recipe in RECIPES:
-        assert set(base_of(recipe).arguments.values()) <= {int, int | None, bool, tuple[int, ...]}
+        assert set(base_of(recipe).arguments.values()) <= {
+            int,
+            int | None,
+            bool,
+            tuple[int, ...],
+        }
 
 
 def test_a_file_with_a_task_is_a_recipe(tmp_path):
@@ -117,7 +140,9 @@ def test_a_file_with_a_task_is_a_recipe(tmp_path):
     assert made(f"{path}:Copy") == own(task())
     assert "depth = 'x' is not allowed" in complaint_of(path, "depth=x")
     assert "deep is not a field: did you mean depth" in complaint_of(path, "deep=1")
-    assert "task = 'Paste' is not allowed: it must be one of Copy" in complaint_of(f"{path}:Paste")
+    assert "task = 'Paste' is not allowed: it must be one of Copy" in complaint_of(
+        f"{path}:Paste"
+    )
 
 
 def test_a_file_with_a_recipe_is_one(tmp_path):
@@ -125,28 +150,43 @@ def test_a_file_with_a_recipe_is_one(tmp_path):
     start = TASK + "\ndef recipe(n_symbols, seed: int = 1):\n    "
     whole = start + "return headway.training.own(Copy(n_symbols=n_symbols), seed)"
     path.write_text(whole)
-    with pytest.raises(HeadwayError, match=r"mine\.py: TypeError: recipe\(\) missing 1 required"):
+    with pytest.raises(
+        HeadwayError, match=r"mine\.py: TypeError: recipe\(\) missing 1 required"
+    ):
         base_of(str(path)).make()
-    start, whole = (text.replace("(n_symbols,", "(n_symbols=4,") for text in (start, whole))
+    start, whole = (
+        text.replace("(n_symbols,", "(n_symbols=4,") for text in (start, whole)
+    )
     path.write_text(whole)
     config = made(path, "n_symbols=6", "seed=3", "n_layers=1")
     assert (config.task.n_symbols, config.seed, config.model.n_layers) == (6, 3, 1)
     assert made(path, "task.n_symbols=6") == made(path, "n_symbols=6")
     path.write_text(start + "return 3")
-    with pytest.raises(HeadwayError, match=r"mine\.py: recipe\(\) returned int: it must be a RunC"):
+    with pytest.raises(
+        HeadwayError, match=r"mine\.py: recipe\(\) returned int: it must be a RunC"
+    ):
         made(path)
     path.write_text(start + "return 1 / 0")
-    with pytest.raises(HeadwayError, match=r"mine\.py, line \d+: ZeroDivisionError: division"):
+    with pytest.raises(
+        HeadwayError, match=r"mine\.py, line \d+: ZeroDivisionError: division"
+    ):
         made(path)
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("x = 1", "defines no task: it must have a frozen dataclass that subclasses headway.Task"),
+        (
+            "x = 1",
+            "defines no task: it must have a frozen dataclass that subclasses "
+            "headway.Task",
+        ),
         ("def f(:", "some.py, line 1: SyntaxError"),
         (TASK + TASK.replace("Copy", "Paste"), "defines 2 tasks: name one of them"),
-        (TASK.replace("frozen=True", ""), "TypeError: cannot inherit non-frozen dataclass"),
+        (
+            TASK.replace("frozen=True", ""),
+            "TypeError: cannot inherit non-frozen dataclass",
+        ),
         (TASK.replace("depth: int = 2", "depth: int"), "has no default: every field n"),
         (TASK.replace("assemble", "lay_out"), "Copy has no assemble"),
         (
@@ -172,8 +212,19 @@ def test_fields_are_changed_by_their_names(tiny):
     config = changed(tiny, {**growing, "task.depth": 3, "seed": 7})
     assert config.training.curriculum == Growing(3)
     assert (config.task.label, config.seed) == ("D=3", 7)
-    assert changed(config, {"training.curriculum.every": 2}).training.curriculum == Growing(2)
-    assert changed(config, {"training.curriculum": FinalHop()}).training.curriculum == FinalHop()
-    assert changed(config, {"training.curriculum": "implicit"}).training.curriculum == Implicit()
+    assert changed(
+        config, {"training.curriculum.every": 2}
+    ).training.curriculum == Growing(2)
+    assert (
+        changed(config, {"training.curriculum": FinalHop()}).training.curriculum
+        == FinalHop()
+    )
+    assert (
+        changed(config, {"training.curriculum": "implicit"}).training.curriculum
+        == Implicit()
+    )
     causal = {"task": Composition(), "model.causal": False}
-    assert changed(config, {**causal, "training.curriculum": "implicit"}).task == Composition()
+    assert (
+        changed(config, {**causal, "training.curriculum": "implicit"}).task
+        == Composition()
+    )

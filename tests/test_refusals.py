@@ -9,12 +9,29 @@ from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.training import Deepening, Mixture, RunConfig, TrainingConfig
-from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
+from headway_experiments.curricula import (
+    FinalHop,
+    FinalMixture,
+    Gaps,
+    Growing,
+    PerLayer,
+    Scheduled,
+)
 from headway_experiments.language import Repeats
-from headway_experiments.tasks import Associations, Bigrams, Composition, Recall, TwoHops
+from headway_experiments.tasks import (
+    Associations,
+    Bigrams,
+    Composition,
+    Recall,
+    TwoHops,
+)
 from headway_experiments.trained import Trained
 
-CHAINS = {"d_token": (0, 3), "position_base": (1.0, 0.5, math.inf, math.nan), "n_chains": (0,)}
+CHAINS = {
+    "d_token": (0, 3),
+    "position_base": (1.0, 0.5, math.inf, math.nan),
+    "n_chains": (0,),
+}
 RECALL = dict.fromkeys(("n_subjects", "n_relations", "n_answers", "n_noise"), (0,))
 RECALL |= {"n_subjects": (0, True), "length": (2,)}
 BIGRAMS = {"length": (3,), "n_tokens": (1,), "n_triggers": (0,), "noise": (1.0,)}
@@ -31,7 +48,10 @@ ALONE = {
     Repeats: {"stretch": (0,), "lowest": (-1,)},
 }
 ALONE |= {Recall: RECALL, Bigrams: BIGRAMS}
-ALONE |= {TransformerConfig: {"n_layers": (0,), "d_mlp": (-1,)}, TrainingConfig: TRAINING}
+ALONE |= {
+    TransformerConfig: {"n_layers": (0,), "d_mlp": (-1,)},
+    TrainingConfig: TRAINING,
+}
 ALONE[Trained] = {"weights": WEIGHTS}
 """Values that a field never takes."""
 
@@ -41,7 +61,11 @@ ON_ITS_OWN = [
     for name, values in fields.items()
     for value in values
 ]
-SECTIONS = {TransformerConfig: "model", TrainingConfig: "training", Trained: "training.curriculum"}
+SECTIONS = {
+    TransformerConfig: "model",
+    TrainingConfig: "training",
+    Trained: "training.curriculum",
+}
 PAIRS = {"layout": "pair"}
 LAST_CLAMPED = "the last clamped step"
 TOGETHER = [
@@ -57,18 +81,34 @@ TOGETHER += [
     (Repeats, {"n_places": 7}, "at least 8"),
     (Repeats, {"start": 50_000}, "below n_tokens"),
     (Repeats, {"n_tokens": 50_000, "lowest": 49_999}, "at least 50042"),
-    (TransformerConfig, {"n_heads": 3, "d_model": 64}, "a divisor of model.d_model = 64"),
+    (
+        TransformerConfig,
+        {"n_heads": 3, "d_model": 64},
+        "a divisor of model.d_model = 64",
+    ),
 ]
 TOGETHER += [
     (TrainingConfig, {"cooldown_steps": 6, "steps": 5}, "training.steps = 5"),
     (TrainingConfig, {"train_examples": 7, "batch_size": 8}, ""),
-    (TrainingConfig, {"clamped_after": 9000, "steps": 9000}, f"below 9000, {LAST_CLAMPED}"),
-    (TrainingConfig, {"clamped_until": 9001, "steps": 9000}, "at most training.steps = 9000"),
-    (TrainingConfig, {"clamped_after": 4, "clamped_until": 4}, f"below 4, {LAST_CLAMPED}"),
+    (
+        TrainingConfig,
+        {"clamped_after": 9000, "steps": 9000},
+        f"below 9000, {LAST_CLAMPED}",
+    ),
+    (
+        TrainingConfig,
+        {"clamped_until": 9001, "steps": 9000},
+        "at most training.steps = 9000",
+    ),
+    (
+        TrainingConfig,
+        {"clamped_after": 4, "clamped_until": 4},
+        f"below 4, {LAST_CLAMPED}",
+    ),
     (TrainingConfig, {"weight_decay": 0.1, "optimizer": "sgd"}, "0 with"),
 ]
-"""Fields of which the first has a value that it does not take beside the others, and what it may
-be."""
+"""Fields of which the first has a value that it does not take beside the others, and
+what it may be."""
 
 
 def complaint_of(cls, name, value):
@@ -89,7 +129,9 @@ def test_a_value_that_cannot_be_is_refused_by_name(cls, fields, allowed):
         cls(**fields)
 
 
-@pytest.mark.parametrize("device", ["", "tpu", "cuda:", "cuda:x", "cuda:-1", "mps:0", "cpu\n"])
+@pytest.mark.parametrize(
+    "device", ["", "tpu", "cuda:", "cuda:x", "cuda:-1", "mps:0", "cpu\n"]
+)
 def test_what_is_no_device(device):
     with refusing("it must be cpu, cuda, cuda:N or mps"):
         RunConfig(Retrieval(), device=device)
@@ -112,7 +154,11 @@ CURRICULA += [
     (K_HOP, FinalMixture(), "= final_mixture .* one hop"),
     (Conditional(), PerLayer(), "= per_layer .* hops of one chain"),
     (K_HOP, PerLayer(), "= per_layer"),
-    (Retrieval(5), PerLayer(), r"^model\.n_layers = 4 .* at least 5, the number of hops"),
+    (
+        Retrieval(5),
+        PerLayer(),
+        r"^model\.n_layers = 4 .* at least 5, the number of hops",
+    ),
 ]
 RANDOM = Scheduled("random")
 CURRICULA += [
@@ -121,14 +167,24 @@ CURRICULA += [
     (Composition(asked=(4,)), RANDOM, "= scheduled"),
 ]
 CURRICULA += [
-    (Retrieval(), Scheduled("falling", 10), r"curriculum\.every = 10 .* last of 3 stages"),
+    (
+        Retrieval(),
+        Scheduled("falling", 10),
+        r"curriculum\.every = 10 .* last of 3 stages",
+    ),
     (Conditional(), Scheduled("rising", 10), r"curriculum\.every"),
     (Retrieval(2), Growing(20), r"curriculum\.every = 20 .* training.steps = 20"),
     (Conditional(), Growing(2), "= growing .* one depth"),
     (K_HOP, Trained("W_K > W_V", 20), "curriculum.every = 20 is not allowed"),
 ]
 """A task, a curriculum that is not for it, and what is told."""
-SGD = {"steps": 20, "cooldown_steps": 0, "warmup_steps": 0, "optimizer": "sgd", "weight_decay": 0.0}
+SGD = {
+    "steps": 20,
+    "cooldown_steps": 0,
+    "warmup_steps": 0,
+    "optimizer": "sgd",
+    "weight_decay": 0.0,
+}
 
 
 def refused(task, model, training, complaint):
@@ -158,7 +214,9 @@ def test_weights_are_not_trained_alone_by_muon():
 @pytest.mark.parametrize("n_layers", [3, 5])
 def test_deepening_has_the_fewest_layers(n_layers):
     complaint = f"n_layers = {n_layers} .* 4, the few"
-    refused(Retrieval(4), {"n_layers": n_layers}, {"curriculum": Deepening()}, complaint)
+    refused(
+        Retrieval(4), {"n_layers": n_layers}, {"curriculum": Deepening()}, complaint
+    )
 
 
 def test_a_task_that_looks_ahead_has_no_causal_model():

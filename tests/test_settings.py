@@ -63,7 +63,13 @@ def flushed():
 def several():
     """Several settings at once."""
     with ExitStack() as stack:
-        for name in ("float64", "device of a block", "deterministic", "anomalies", "inference"):
+        for name in (
+            "float64",
+            "device of a block",
+            "deterministic",
+            "anomalies",
+            "inference",
+        ):
             stack.enter_context(SETTINGS[name]())
         yield
 
@@ -84,14 +90,27 @@ SETTINGS = {
 
 def settings_now():
     return (
-        *(torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()),
-        *(torch.is_anomaly_enabled(), torch.is_inference_mode_enabled(), torch.is_grad_enabled()),
-        *(torch.is_autocast_enabled("cpu"), torch.are_deterministic_algorithms_enabled()),
+        *(
+            torch.get_default_dtype(),
+            torch.get_default_device(),
+            torch.get_num_threads(),
+        ),
+        *(
+            torch.is_anomaly_enabled(),
+            torch.is_inference_mode_enabled(),
+            torch.is_grad_enabled(),
+        ),
+        *(
+            torch.is_autocast_enabled("cpu"),
+            torch.are_deterministic_algorithms_enabled(),
+        ),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
 
 
-ALONE = [pytest.param(one, id=name, marks=pytest.mark.slow) for name, one in SETTINGS.items()]
+ALONE = [
+    pytest.param(one, id=name, marks=pytest.mark.slow) for name, one in SETTINGS.items()
+]
 
 
 @pytest.fixture(params=[pytest.param(several, id="several"), *ALONE])
@@ -137,7 +156,9 @@ def test_what_is_found_does_not_depend_on_threads(as_usual):
     finally:
         torch.set_num_threads(before)
     assert found.circuit.paths == as_usual[0]
-    assert [found.intact_loss, found.replaced_loss] == pytest.approx(as_usual[2][:2], abs=1e-5)
+    assert [found.intact_loss, found.replaced_loss] == pytest.approx(
+        as_usual[2][:2], abs=1e-5
+    )
 
 
 def test_a_model_made_under_other_types_is_found_the_same(as_usual):
@@ -172,7 +193,9 @@ class Doubles(Task):
     """Vectors as the user's default type has them."""
 
     def draw(self, count, generator):
-        return (torch.rand(count, LENGTH, 3, generator=generator, device=generator.device),)
+        return (
+            torch.rand(count, LENGTH, 3, generator=generator, device=generator.device),
+        )
 
     def assemble(self, draws):
         return Batch(draws[0], draws[0][:, -1:, None])
@@ -182,7 +205,13 @@ class Doubles(Task):
 
 
 SMALL = Hops(n_places=16, n_symbols=4)
-TASKS = [Retrieval(depth=1, n_chains=2), SMALL, Conditional(n_chains=1), TwoBackTold(), Doubles()]
+TASKS = [
+    Retrieval(depth=1, n_chains=2),
+    SMALL,
+    Conditional(n_chains=1),
+    TwoBackTold(),
+    Doubles(),
+]
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)
@@ -200,7 +229,9 @@ def test_headways_tasks_draw_the_same(task):
 
 
 class VectorsBack(TwoBackTold):
-    """The same with vectors in the place of tokens; the answer is the vector two back."""
+    """The same with vectors in the place of tokens; the answer is the vector two
+    back.
+    """
 
     vocabulary = None
 
@@ -209,7 +240,9 @@ class VectorsBack(TwoBackTold):
         return Vectors(TOKENS)
 
     def assemble(self, draws):
-        vectors = torch.nn.functional.one_hot(draws[0], TOKENS).to(torch.get_default_dtype())
+        vectors = torch.nn.functional.one_hot(draws[0], TOKENS).to(
+            torch.get_default_dtype()
+        )
         return Batch(vectors, vectors[:, :-2, None])
 
 
@@ -227,7 +260,9 @@ def test_vectors_are_read_in_the_type_of_the_weights():
 
 
 class Relying(LooksBack):
-    """It makes tensors of the default type, on the default device, and multiplies them."""
+    """It makes tensors of the default type, on the default device, and multiplies
+    them.
+    """
 
     def layer(self, x, at):
         assert torch.get_default_dtype() == torch.float64
@@ -289,7 +324,9 @@ def test_of_two_threads_the_last_puts_back_what_the_user_has_set():
         with usual_settings():
             second_entered.set()
             assert first_left.wait(20)
-            seen_by_second.append((torch.get_default_dtype(), torch.is_anomaly_enabled()))
+            seen_by_second.append(
+                (torch.get_default_dtype(), torch.is_anomaly_enabled())
+            )
 
     with default_dtype(torch.float64), torch.autograd.set_detect_anomaly(True):
         before = settings_now()
@@ -311,13 +348,18 @@ def test_paths_are_patched_the_same(set_by_user):
 
 
 def test_a_bench_under_other_types_gives_the_same_losses():
-    task, config = Retrieval(depth=1, n_chains=2), TransformerConfig(n_layers=2, d_model=16)
+    task, config = (
+        Retrieval(depth=1, n_chains=2),
+        TransformerConfig(n_layers=2, d_model=16),
+    )
 
     def loss():
         size = task.d_input, task.d_target, task.length, task.n_chains
         model = Transformer(config, *size).eval()
         bench = Bench(model, task, task.sample(8, torch.Generator().manual_seed(0)))
-        return bench.loss(dict.fromkeys(bench.heads, Paths(frozenset({"s0←s0"}), "uniform")))
+        return bench.loss(
+            dict.fromkeys(bench.heads, Paths(frozenset({"s0←s0"}), "uniform"))
+        )
 
     usual = loss()
     with default_dtype(torch.float64):
@@ -331,7 +373,16 @@ QUICK = ("replace/test_mechanism", "judge/test_yardstick")
 def test_the_cores_quick_tests_pass_where_numbers_are_of_double_precision():
     files = [str(Path(__file__).parent / f"{name}.py") for name in QUICK]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", *files],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:cacheprovider",
+            *files,
+        ],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent.parent,

@@ -1,4 +1,6 @@
-"""The site of the documentation: it builds without a warning, and every page can be reached."""
+"""The site of the documentation: it builds without a warning, and every page can be
+reached.
+"""
 
 import os
 import re
@@ -22,7 +24,9 @@ MAIN = [
 
 
 def test_every_page_is_named():
-    named = set(re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    named = set(
+        re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    )
     assert {page.name for page in (ROOT / "docs").rglob("*.md")} <= named
 
 
@@ -33,7 +37,9 @@ def test_the_kept_data_of_the_live_page_are_those_of_the_app():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site as `make docs` builds it; any warning, such as a dead link, ends the build."""
+    """The site as `make docs` builds it; any warning, such as a dead link, ends the
+    build.
+    """
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -58,7 +64,9 @@ def test_the_reference_has_every_public_name_and_every_verb(site):
 
 @pytest.mark.slow
 def test_the_first_page_shows_a_live_circuit(site):
-    frame = re.search(r'<iframe src="([^"?]+)\?embed=circuit"', (site / "index.html").read_text())
+    frame = re.search(
+        r'<iframe src="([^"?]+)\?embed=circuit"', (site / "index.html").read_text()
+    )
     assert frame
     live = (site / frame[1]).read_text()
     assert 'id="data">{' in live
@@ -72,8 +80,14 @@ def test_anyone_can_read_the_main_pages(site, browser, scheme):
     page = context.new_page()
     for name in MAIN:
         page.goto((site / name).as_uri())
-        page.locator("nav.md-code__nav[role=none], table").first.wait_for(state="attached")
-        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        page.locator("nav.md-code__nav[role=none], table").first.wait_for(
+            state="attached"
+        )
+        found = (
+            Axe()
+            .run(page, options={"resultTypes": ["violations"]})
+            .response["violations"]
+        )
         assert not [(name, one["id"], one["nodes"][0]["html"]) for one in found]
     context.close()
 

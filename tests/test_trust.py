@@ -1,4 +1,6 @@
-"""Files that folders name are executed only if the user trusts them; one's own need no word."""
+"""Files that folders name are executed only if the user trusts them; one's own need no
+word.
+"""
 
 import json
 import subprocess
@@ -16,7 +18,13 @@ from headway.training import Run
 from in_process import forget_files
 
 TASK = Path(__file__).parent / "outside" / "assignments.py"
-SMALL = ("depth=1", "d_model=8", "training.steps=4", "training.cooldown_steps=0", "eval_every=2")
+SMALL = (
+    "depth=1",
+    "d_model=8",
+    "training.steps=4",
+    "training.cooldown_steps=0",
+    "eval_every=2",
+)
 
 
 RECORD = """
@@ -69,7 +77,8 @@ def test_what_a_script_records_is_found_by_others_and_no_other_function_is_calle
     Path("record.py").write_text(RECORD.format(tests=str(TASK.parents[1])))
     done = subprocess.run([sys.executable, "record.py"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("make called") == 3  # to record it, to try it, and to build it again
+    # To record it, to try it, and to build it again.
+    assert done.stdout.count("make called") == 3
     headway.discover("run", threshold=10.0, sequences=8)
     config = json.loads(Path("run/config.json").read_text())
     assert config["model"]["builder"] == "make"
@@ -84,19 +93,27 @@ def test_what_a_script_records_is_found_by_others_and_no_other_function_is_calle
     assert Path("executed").exists()
 
 
-def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(tmp_path, monkeypatch):
+def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(TASK.read_text().replace("Assignments", "Mine"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
     cli.main(["train", "mine.py", *SMALL, "--folder", "one"])
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    for words in (["emergence", "one"], ["sweep", "one/clamped"], ["train", "--resume", "one"]):
+    for words in (
+        ["emergence", "one"],
+        ["sweep", "one/clamped"],
+        ["train", "--resume", "one"],
+    ):
         forget_files()
         cli.main(["--trust", "mine.py", "train", "--resume", "one"])
         assert userfile.listed() == set()
         forget_files()
         told = refused(*words) if words[0] != "sweep" else ""
-        assert words[0] == "sweep" or f"headway --trust {tmp_path}/mine.py VERB …" in told
+        assert (
+            words[0] == "sweep" or f"headway --trust {tmp_path}/mine.py VERB …" in told
+        )
     userfile.trust("mine.py")
     Path("mine.py").write_text(Path("mine.py").read_text() + "\n")
     with pytest.raises(HeadwayError, match="as it is now, it is not on your list"):
@@ -151,22 +168,31 @@ def test_a_home_that_cannot_be_written_is_told_once_and_fails_nothing(
     file = tmp_path / "mine.py"
     file.write_text(TASK.read_text().replace("Assignments", "Mine"))
     cli.main(["train", str(file), *SMALL, "--folder", str(tmp_path / "one")])
-    assert capsys.readouterr().err.startswith("headway: cannot note which files you trust: ")
+    assert capsys.readouterr().err.startswith(
+        "headway: cannot note which files you trust: "
+    )
     assert Run.open(tmp_path / "one").status == "done"
 
 
 @pytest.mark.parametrize("home", ["", ".", "relative"])
-def test_a_list_lies_in_no_folder_that_one_happens_to_be_in(tmp_path, monkeypatch, home):
+def test_a_list_lies_in_no_folder_that_one_happens_to_be_in(
+    tmp_path, monkeypatch, home
+):
     monkeypatch.setenv("XDG_DATA_HOME", home)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert userfile.list_place() == tmp_path / ".local" / "share" / "headway" / "trusted.txt"
+    assert (
+        userfile.list_place()
+        == tmp_path / ".local" / "share" / "headway" / "trusted.txt"
+    )
     monkeypatch.setenv("HOME", home or "x")
     assert userfile.list_place().is_absolute()
     assert userfile.listed() == set()
 
 
 def test_many_processes_write_one_list():
-    code = "import sys; from headway.userfile import keep; keep('sha256:0 ' + sys.argv[1])"
+    code = (
+        "import sys; from headway.userfile import keep; keep('sha256:0 ' + sys.argv[1])"
+    )
     files = [f"/{n}.py" for n in range(6)]
     writing = [subprocess.Popen([sys.executable, "-c", code, file]) for file in files]
     assert [one.wait() for one in writing] == [0] * 6
@@ -178,17 +204,34 @@ def test_many_processes_write_one_list():
     [
         ("sweep", "fast", *SMALL, "--workers", "1", "--folder", "{0}/sweep"),
         (
-            *("arena", "--families", "planted", "--methods", "attention", "--first", "2"),
+            *(
+                "arena",
+                "--families",
+                "planted",
+                "--methods",
+                "attention",
+                "--first",
+                "2",
+            ),
             *("--workers", "2", "--out", "{0}/arena"),
         ),
     ],
 )
 def test_what_lies_where_a_command_is_started_is_not_imported(words, tmp_path):
     (there := tmp_path / "there").mkdir()
-    for name in ("multiprocessing", "torch", "headway", "json", "sitecustomize", "numpy"):
+    for name in (
+        "multiprocessing",
+        "torch",
+        "headway",
+        "json",
+        "sitecustomize",
+        "numpy",
+    ):
         text = f"open({str(tmp_path / 'mark')!r}, 'a').write('{name}')"
         (there / f"{name}.py").write_text(text)
     program = Path(sys.executable).parent / "headway"
     command = [program, *(word.format(tmp_path) for word in words)]
-    subprocess.run(command, cwd=there, capture_output=True, text=True, timeout=300, check=True)
+    subprocess.run(
+        command, cwd=there, capture_output=True, text=True, timeout=300, check=True
+    )
     assert not (tmp_path / "mark").exists()

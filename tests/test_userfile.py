@@ -1,4 +1,6 @@
-"""A user's Python file: run once, found again by what it holds, its errors told by their line."""
+"""A user's Python file: run once, found again by what it holds, its errors told by
+their line.
+"""
 
 import importlib
 import sys
@@ -28,9 +30,14 @@ def test_a_file_is_run_once_and_again_when_it_has_changed(tmp_path):
 
 @pytest.mark.parametrize("late", [False, True])
 def test_neighbours_of_one_name_are_told_apart(tmp_path, late):
-    """When a file is loaded, or later, in a function; through others, and in a circle."""
+    """When a file is loaded, or later, in a function; through others, and in a
+    circle.
+    """
     before, names = list(sys.path), set(sys.modules)
-    body = "    from helper import NUMBER\n    import parts.one\n    return NUMBER + parts.one.ONE"
+    body = (
+        "    from helper import NUMBER\n    import parts.one\n    return NUMBER "
+        "+ parts.one.ONE"
+    )
     text = f"def number():\n{body}\n" + ("" if late else "NUMBER = number()\n")
     for number in (10, 20):
         folder = tmp_path / str(number)
@@ -49,7 +56,9 @@ def test_neighbours_of_one_name_are_told_apart(tmp_path, late):
 
 def test_an_error_of_a_neighbour_is_an_import_error_where_it_is_one(tmp_path):
     (tmp_path / "helper.py").write_text("import nowhere_to_be_found\n")
-    (tmp_path / "mine.py").write_text("try:\n    import helper\nexcept ImportError:\n    x = 3\n")
+    (tmp_path / "mine.py").write_text(
+        "try:\n    import helper\nexcept ImportError:\n    x = 3\n"
+    )
     assert load(tmp_path / "mine.py").x == 3
     (tmp_path / "mine.py").write_text("x = 3\nimport helper\n")
     with pytest.raises(HeadwayError, match=r"mine\.py, line 2: ModuleNotFoundError"):
@@ -61,11 +70,20 @@ def test_an_error_of_a_neighbour_is_an_import_error_where_it_is_one(tmp_path):
     [
         ("x = 1\n1 / 0\n", "mine.py, line 2: ZeroDivisionError: division by zero"),
         ("x = (\n", "mine.py, line 1: SyntaxError: '(' was never closed"),
-        ("import nowhere_to_be_found\n", "mine.py, line 1: ModuleNotFoundError: No module named"),
+        (
+            "import nowhere_to_be_found\n",
+            "mine.py, line 1: ModuleNotFoundError: No module named",
+        ),
         ("import sys\nsys.exit(3)\n", "mine.py, line 2: SystemExit: 3"),
         ("raise ValueError\n", "mine.py, line 1: ValueError"),
-        ("def f():\n    raise KeyError('a\\nb')\n\nf()\n", "mine.py, line 2: KeyError: "),
-        ("from headway import HeadwayError\nraise HeadwayError('no')\n", "mine.py, line 2: no"),
+        (
+            "def f():\n    raise KeyError('a\\nb')\n\nf()\n",
+            "mine.py, line 2: KeyError: ",
+        ),
+        (
+            "from headway import HeadwayError\nraise HeadwayError('no')\n",
+            "mine.py, line 2: no",
+        ),
         ("class Stop(BaseException): ...\nraise Stop\n", "mine.py, line 2: Stop"),
         ("\0", "mine.py"),
     ],

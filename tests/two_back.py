@@ -1,4 +1,6 @@
-"""A model made by hand, as others write theirs: its last layer looks two positions back."""
+"""A model made by hand, as others write theirs: its last layer looks two positions
+back.
+"""
 
 import math
 from dataclasses import dataclass
@@ -41,14 +43,20 @@ class LooksBack(nn.Module):
 
     Args:
         layers: how many.
-        attend: what a head reads, from queries, keys and values [batch, 1, position, number].
+        attend: what a head reads, from queries, keys and values [batch, 1, position,
+            number].
         call: calls a layer with the stream and its number.
     """
 
     def __init__(self, layers=1, attend=attended, call=None):
         super().__init__()
-        self.token, self.place = nn.Embedding(TOKENS, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        self.maps = nn.ModuleList(nn.Linear(WIDTH, 4 * WIDTH, bias=False) for _ in range(layers))
+        self.token, self.place = (
+            nn.Embedding(TOKENS, WIDTH),
+            nn.Embedding(LENGTH, WIDTH),
+        )
+        self.maps = nn.ModuleList(
+            nn.Linear(WIDTH, 4 * WIDTH, bias=False) for _ in range(layers)
+        )
         self.out = nn.Linear(WIDTH, TOKENS, bias=False)
         self.attend, self.call = attend, call
         with torch.no_grad():

@@ -3,8 +3,9 @@
     headway demo seed=1 --folder runs/demo
     python docs/images/make.py runs/demo
 
-Every run gets a picture of the gallery; the one in a folder called demo is that of README and
-docs/report.md, too. Needs their report.html, Playwright with a Chromium, and Pillow.
+Every run gets a picture of the gallery; the one in a folder called demo is that of
+README and docs/report.md, too. Needs their report.html, Playwright with a Chromium, and
+Pillow.
 """
 
 import io
@@ -30,7 +31,9 @@ WATCHED = 400
 """Every checkpoint up to this step is shown, and then the last."""
 
 
-def shot(browser: Browser, address: str, width: int, height: int, scheme: str = "light") -> bytes:
+def shot(
+    browser: Browser, address: str, width: int, height: int, scheme: str = "light"
+) -> bytes:
     """The first screen of a page, as PNG."""
     page = browser.new_page(
         viewport={"width": width, "height": height},
@@ -45,17 +48,29 @@ def shot(browser: Browser, address: str, width: int, height: int, scheme: str = 
 
 
 def draw(browser: Browser, run: Path) -> None:
-    """Writes circuit-emerges.webp, report.png, report-phone.png and the data of the live page."""
-    kept = sorted(int(re.sub(r"\D", "", path.stem)) for path in run.glob("checkpoints/step_*"))
+    """Writes circuit-emerges.webp, report.png, report-phone.png and the data of the
+    live page.
+    """
+    kept = sorted(
+        int(re.sub(r"\D", "", path.stem)) for path in run.glob("checkpoints/step_*")
+    )
     steps = [*(step for step in kept if step <= WATCHED), kept[-1]]
     page, folder = (run / "report.html").resolve().as_uri(), DOCS / "images"
-    (folder / "report.png").write_bytes(shot(browser, f"{page}#cut=1.0.s4←s6", 1280, 720))
-    (folder / "report-phone.png").write_bytes(shot(browser, f"{page}#step=225", 390, 844, "dark"))
-    frames = [shot(browser, f"{page}?embed=circuit#step={step}", 1000, 640) for step in steps]
+    (folder / "report.png").write_bytes(
+        shot(browser, f"{page}#cut=1.0.s4←s6", 1280, 720)
+    )
+    (folder / "report-phone.png").write_bytes(
+        shot(browser, f"{page}#step=225", 390, 844, "dark")
+    )
+    frames = [
+        shot(browser, f"{page}?embed=circuit#step={step}", 1000, 640) for step in steps
+    ]
     first, *others = (Image.open(io.BytesIO(frame)) for frame in frames)
     times = [FRAME] * len(others) + [LAST]
     film = folder / "circuit-emerges.webp"
-    first.save(film, save_all=True, append_images=others, duration=times, loop=0, quality=70)
+    first.save(
+        film, save_all=True, append_images=others, duration=times, loop=0, quality=70
+    )
     data = to_json(run_page(Findings.of(Run.open(run))))
     (DOCS / "site/demo.json").write_text(data + "\n", encoding="utf-8")
 

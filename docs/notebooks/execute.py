@@ -3,8 +3,9 @@
     make notebooks
     python docs/notebooks/execute.py is-the-search-right
 
-Every notebook runs in an empty folder of its own. What no second run would repeat is not kept: when
-a cell ran, for how long, the plain text of what has a drawing, and of a widget all but its picture.
+Every notebook runs in an empty folder of its own. What no second run would repeat is
+not kept: when a cell ran, for how long, the plain text of what has a drawing, and of a
+widget all but its picture.
 """
 
 import re

@@ -1,4 +1,5 @@
-"""Pages of the site that are made when it is built: the first, verbs, API and notebooks.
+"""Pages of the site that are made when it is built: the first, verbs, API and
+notebooks.
 
 mkdocs calls `on_files` before it reads the pages (`hooks` in mkdocs.yml).
 """
@@ -63,9 +64,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Leads links to notebooks and claims to their pages; of other links out of docs/ only the text
-    stays."""
-    markdown = re.sub(r"\]\((?:\.\./)+results/claims/(\w+)\.md\)", r"](claims-\1.md)", markdown)
+    """Leads links to notebooks and claims to their pages; of other links out of docs/
+    only the text stays."""
+    markdown = re.sub(
+        r"\]\((?:\.\./)+results/claims/(\w+)\.md\)", r"](claims-\1.md)", markdown
+    )
     outside = r"(?:\.\./)+(?:src|tests|results|benchmarks)[^)]*"
     markdown = re.sub(rf"\[([^\]]*)\]\({outside}\)", r"\1", markdown)
     return re.sub(r"\]\(([^):]*)\.ipynb\)", r"](\1.md)", markdown)
@@ -82,44 +85,65 @@ def made(root: Path) -> dict[str, str]:
 
 
 def first(root: Path) -> str:
-    """README.md below a live circuit, with links as they are from docs/; of links elsewhere only
-    the text stays."""
+    """README.md below a live circuit, with links as they are from docs/; of links
+    elsewhere only the text stays."""
     text = (root / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
     title, _, rest = re.sub(r"\[([^\]]*)\]\([A-Z]+\.md\)", r"\1", text).partition("\n")
     look = 'style="width: 100%; height: 560px; border: 0"'
-    frame = f'<iframe src="{LIVE}?embed=circuit" title="a circuit, live" {look}></iframe>'
+    frame = (
+        f'<iframe src="{LIVE}?embed=circuit" title="a circuit, live" {look}></iframe>'
+    )
     return f"{title}\n\n{frame}\n\n[The whole page]({LIVE})\n{rest}"
 
 
 def live(root: Path) -> str:
-    """The page of the demo's run, drawn by the app of today from the data that are kept."""
+    """The page of the demo's run, drawn by the app of today from the data that are
+    kept.
+    """
     data = json.loads((root / "docs/site/demo.json").read_text(encoding="utf-8"))
     return html(ADAPTER.validate_python(data))
 
 
 def verbs(root: Path) -> str:
     """Every verb's own help."""
-    alone = {**os.environ, "COLUMNS": "76", "NO_COLOR": "1", "PYTHONPATH": str(root / "src")}
+    alone = {
+        **os.environ,
+        "COLUMNS": "76",
+        "NO_COLOR": "1",
+        "PYTHONPATH": str(root / "src"),
+    }
 
     def told(*words: str) -> str:
         command = [sys.executable, "-m", "headway", *words, "--help"]
-        done = subprocess.run(command, env=alone, text=True, capture_output=True, check=True)
+        done = subprocess.run(
+            command, env=alone, text=True, capture_output=True, check=True
+        )
         return f"```text\n{done.stdout.strip()}\n```\n"
 
     whole, names = told(), [*VERBS, *added_verbs()]
     parts = ["# Verbs\n\nEvery verb says this itself: `headway VERB --help`.\n", whole]
-    return "\n".join([*parts, *(f"## headway {name}\n\n{told(name)}" for name in names)])
+    return "\n".join(
+        [*parts, *(f"## headway {name}\n\n{told(name)}" for name in names)]
+    )
 
 
 def api() -> str:
     """Every public name, room by room."""
-    parts = ["# Python API\n\nWhat `from headway import …` offers is in these rooms, too.\n"]
+    parts = [
+        "# Python API\n\nWhat `from headway import …` offers is in these rooms, too.\n"
+    ]
     for room, title in ROOMS.items():
         parts.append(f"## {title}: `{room}`\n")
         parts += [f"::: {room}.{name}\n" for name in offered(room)]
     shown = "## In notebooks\n\n::: headway.report.cells.widget\n"
     own = [f"::: headway_experiments.{name}\n" for name in EXPERIMENTS]
-    parts += ["## Errors\n", "::: headway.errors.HeadwayError\n", "## Experiments\n", *own, shown]
+    parts += [
+        "## Errors\n",
+        "::: headway.errors.HeadwayError\n",
+        "## Experiments\n",
+        *own,
+        shown,
+    ]
     return "\n".join(parts)
 
 
@@ -128,23 +152,32 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 
 
 def offered(room: str) -> list[str]:
-    """The names that a module offers, but for what it only passes on from other packages."""
+    """The names that a module offers, but for what it only passes on from other
+    packages.
+    """
     found = import_module(room)
     known = vars(found).items()
     own = [
-        x for x, one in known if isinstance(one, FunctionType) and one.__module__ == found.__name__
+        x
+        for x, one in known
+        if isinstance(one, FunctionType) and one.__module__ == found.__name__
     ]
     names = sorted(getattr(found, "__all__", ())) or sorted(
         {*own, *(x for x, _ in named(found))} - {x for x in own if x[0] == "_"}
     )
-    homes = {name: getattr(getattr(found, name), "__module__", "headway") for name in names}
+    homes = {
+        name: getattr(getattr(found, name), "__module__", "headway") for name in names
+    }
     return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 
 
 def of_notebook(path: Path) -> str:
     """A notebook as a page: its text, its code, and what it showed when it was run."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    return "\n\n".join(part for cell in notebook["cells"] for part in _of_cell(cell)) + "\n"
+    return (
+        "\n\n".join(part for cell in notebook["cells"] for part in _of_cell(cell))
+        + "\n"
+    )
 
 
 def _of_cell(cell: dict[str, Any]) -> list[str]:
@@ -165,5 +198,8 @@ def _of_output(output: dict[str, Any]) -> str:
         drawing = base64.b64encode("".join(data["image/svg+xml"]).encode()).decode()
         return f"![what the cell shows](data:image/svg+xml;base64,{drawing})"
     if "image/png" in data:
-        return f"![what the cell shows](data:image/png;base64,{''.join(data['image/png']).strip()})"
+        return (
+            "![what the cell "
+            f"shows](data:image/png;base64,{''.join(data['image/png']).strip()})"
+        )
     return f"```text\n{''.join(data.get('text/plain', ''))}\n```"

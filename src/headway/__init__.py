@@ -1,4 +1,5 @@
-"""The attention heads of a small transformer: their circuit, the evidence, and their dates.
+"""The attention heads of a small transformer: their circuit, the evidence, and their
+dates.
 
 from headway import discover, emergence, fast, train
 

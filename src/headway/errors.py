@@ -1,4 +1,6 @@
-"""The one error a user can cause, the checks that raise it, and notes that fail nothing."""
+"""The one error a user can cause, the checks that raise it, and notes that fail
+nothing.
+"""
 
 import sys
 from collections.abc import Iterable
@@ -27,7 +29,9 @@ def require(holds: bool, field: str, value: Any, allowed: str) -> None:
         HeadwayError: if `holds` is false.
     """
     if not holds:
-        raise HeadwayError(f"{field} = {shown(value)} is not allowed: it must be {allowed}")
+        raise HeadwayError(
+            f"{field} = {shown(value)} is not allowed: it must be {allowed}"
+        )
 
 
 def shown(value: Any, most: int = 120) -> str:
@@ -40,7 +44,9 @@ def shown(value: Any, most: int = 120) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Of known names the one that may have been meant: ` (did you mean train?)`, or nothing."""
+    """Of known names the one that may have been meant: ` (did you mean train?)`, or
+    nothing.
+    """
     near = get_close_matches(name, [*known], n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 

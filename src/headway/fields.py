@@ -5,17 +5,20 @@ A config is a frozen dataclass whose annotations say it all:
     depth: AtLeastOne = 3
     precision: Literal["float32", "bfloat16"] = "float32"
 
-`check` holds a config against its annotations, `to_json` and `from_json` write and read it, and
-`described` tells in words what a field may hold. Findings are dataclasses too: `to_json` writes
-them, and `found_in` reads them. Values are judged by pydantic, in whose words a field says that
-JSON has it in another form: `Annotated[Path, PlainValidator(Path.parse), PlainSerializer(str)]`.
+`check` holds a config against its annotations, `to_json` and `from_json` write and read
+it, and `described` tells in words what a field may hold. Findings are dataclasses too:
+`to_json` writes them, and `found_in` reads them. Values are judged by pydantic, in
+whose words a field says that
+JSON has it in another form: `Annotated[Path, PlainValidator(Path.parse),
+PlainSerializer(str)]`.
 
 Wherever a field is named, its value is written and read in the same words:
 
-    depth=4   model.causal=true   task.position_base=none   training.betas=0.9,0.95   seed=0..7
+    depth=4   model.causal=true   training.betas=0.9,0.95   seed=0..7
 
-Where a field has one value, as in `headway train`, `1,2` and `1..8` are tuples. Where it may have
-several, as in a grid, they are so many values, and a tuple is written `1:2`, as it always may be.
+Where a field has one value, as in `headway train`, `1,2` and `1..8` are tuples. Where
+it may have several, as in a grid, they are so many values, and a tuple is written
+`1:2`, as it always may be.
 """
 
 import dataclasses
@@ -97,7 +100,8 @@ def to_json(value: Any) -> dict[str, Any]:
 
 
 def found_in(cls: type[T], data: Any, where: str) -> T:
-    """The findings that `to_json` wrote; what data has beyond the fields is passed over.
+    """The findings that `to_json` wrote; what data has beyond the fields is passed
+    over.
 
     Args:
         cls: the dataclass.
@@ -125,7 +129,9 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
 
 
 class Finding:
-    """A frozen dataclass whose fields are what was found, kept in one file of a run's folder."""
+    """A frozen dataclass whose fields are what was found, kept in one file of a run's
+    folder.
+    """
 
     FILE: ClassVar[str]
 
@@ -143,11 +149,15 @@ class Finding:
         return found_in(cls, data, cls.FILE)
 
     def is_of(self, found: Any) -> bool:
-        """True if it is about the circuit that was discovered, however it was measured."""
+        """True if it is about the circuit that was discovered, however it was
+        measured.
+        """
         return False
 
 
-def from_json(cls: type, data: Any, section: str = "", **readers: Callable[[Any], Any]) -> Any:
+def from_json(
+    cls: type, data: Any, section: str = "", **readers: Callable[[Any], Any]
+) -> Any:
     """The config that `to_json` wrote.
 
     Args:
@@ -160,10 +170,19 @@ def from_json(cls: type, data: Any, section: str = "", **readers: Callable[[Any]
         HeadwayError: if a field is unknown or missing, or a value is not allowed.
     """
     hints = hints_of(cls)
-    require(isinstance(data, dict), section.rstrip(".") or "config", data, "an object of fields")
-    for name in (name for name in [*data, *hints] if name not in data or name not in hints):
+    require(
+        isinstance(data, dict),
+        section.rstrip(".") or "config",
+        data,
+        "an object of fields",
+    )
+    for name in (
+        name for name in [*data, *hints] if name not in data or name not in hints
+    ):
         why = "is missing" if name in hints else "is not a field"
-        raise HeadwayError(f"{section}{name} {why}: there must be just {', '.join(hints)}")
+        raise HeadwayError(
+            f"{section}{name} {why}: there must be just {', '.join(hints)}"
+        )
     return cls(
         **{
             name: readers[name](data[name])
@@ -178,19 +197,27 @@ def from_json(cls: type, data: Any, section: str = "", **readers: Callable[[Any]
 def hints_of(cls: type) -> dict[str, Any]:
     """The annotations of a dataclass's fields, bounds included."""
     hints = typing.get_type_hints(cls, include_extras=True)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
+    return {
+        field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init
+    }
 
 
 def described(hint: Any) -> str:
-    """The values that an annotation allows, in words: `a whole number of at least 1`."""
+    """The values that an annotation allows, in words: `a whole number of at least
+    1`.
+    """
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        bounds = [BOUNDS[type(x)].format(*astuple(x)) for x in args[1:] if type(x) in BOUNDS]
+        bounds = [
+            BOUNDS[type(x)].format(*astuple(x)) for x in args[1:] if type(x) in BOUNDS
+        ]
         return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
     if origin in (tuple, Sequence):
-        each = re.sub("^a (whole )?number", "numbers", described(args[0])).replace("text", "texts")
+        each = re.sub("^a (whole )?number", "numbers", described(args[0])).replace(
+            "text", "texts"
+        )
         return each if args[1:] in ((), (...,)) else f"{len(args)} {each}"
     if origin in (UnionType, typing.Union):
         return " or ".join(map(described, args))
@@ -214,33 +241,42 @@ def split(text: str) -> tuple[str, str]:
     """
     field, equals, value = text.partition("=")
     if not (field.strip() and equals and value.strip()):
-        raise HeadwayError(f"{text!r} is not FIELD=VALUE, such as seed=3 or model.n_layers=4")
+        raise HeadwayError(
+            f"{text!r} is not FIELD=VALUE, such as seed=3 or model.n_layers=4"
+        )
     return field.strip(), value.strip()
 
 
 def values_in(
-    given: Iterable[tuple[str, T]], hints: Mapping[str, Any], reader: Callable[[str, T, Any], Any]
+    given: Iterable[tuple[str, T]],
+    hints: Mapping[str, Any],
+    reader: Callable[[str, T, Any], Any],
 ) -> dict[str, Any]:
     """The values that are given to fields, by their whole names.
 
     Args:
-        given: names of fields, as `named` takes them, each with what stands for its value.
+        given: names of fields, as `named` takes them, each with what stands for its
+            value.
         hints: the annotations of all fields, by whole name.
         reader: makes a value of that, such as `read`.
 
     Raises:
-        HeadwayError: if there is no such field, one is named twice, or a value is not allowed.
+        HeadwayError: if there is no such field, one is named twice, or a value is not
+            allowed.
     """
     found: dict[str, Any] = {}
     for name, value in given:
         if (whole := named(name, hints)) in found:
-            raise HeadwayError(f"{whole} is named twice: several values are written 1,2,4 or 1..8")
+            raise HeadwayError(
+                f"{whole} is named twice: several values are written 1,2,4 or 1..8"
+            )
         found[whole] = reader(whole, value, hints[whole])
     return found
 
 
 def named(name: str, fields: Iterable[str]) -> str:
-    """The whole name of a field, of which the last part may be given alone if no other has it.
+    """The whole name of a field, of which the last part may be given alone if no other
+    has it.
 
     Args:
         name: as it was written.
@@ -250,13 +286,21 @@ def named(name: str, fields: Iterable[str]) -> str:
         HeadwayError: if there is none, with the nearest, or there are several.
     """
     lasts = {field: field.rpartition(".")[2] for field in fields}
-    found = [name] if name in lasts else [one for one in lasts if one.endswith(f".{name}")]
+    found = (
+        [name] if name in lasts else [one for one in lasts if one.endswith(f".{name}")]
+    )
     if len(found) != 1:
         near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
         meant = found or [one for one, last in lasts.items() if last in near]
         inside = [field for field in lasts if field.startswith(f"{name}.")]
-        places = {one.partition(".")[0] + ".*" * ("." in one): one for one in lasts} or ["none"]
-        hint = f"did you mean {' or '.join(meant)}?" if meant else f"there are {', '.join(places)}"
+        places = {
+            one.partition(".")[0] + ".*" * ("." in one): one for one in lasts
+        } or ["none"]
+        hint = (
+            f"did you mean {' or '.join(meant)}?"
+            if meant
+            else f"there are {', '.join(places)}"
+        )
         hint = f"it is a section, of {', '.join(inside[:3])}, …" if inside else hint
         raise HeadwayError(f"{name} is not a field: {hint}")
     return found[0]
@@ -267,7 +311,8 @@ def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
 
     Args:
         field: whose value it is, for the complaint.
-        text: `true`, `false`, `none`, a number, a text, a path, or some of them joined as a tuple.
+        text: `true`, `false`, `none`, a number, a text, a path, or some of them joined
+            as a tuple.
         hint: the field's annotation, which says what is allowed (see `fields`).
         allowed: the same in words, for the complaint; by default the annotation's own.
 
@@ -282,7 +327,8 @@ def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
-    """The values that a text stands for where there may be several: `1..8`, `1,2,4`, `1:2,1:3`.
+    """The values that a text stands for where there may be several: `1..8`, `1,2,4`,
+    `1:2,1:3`.
 
     Raises:
         HeadwayError: if the annotation does not allow one of them.
@@ -335,9 +381,14 @@ def said(value: Any) -> str:
 
 
 def short_names(fields: Sequence[str]) -> dict[str, str]:
-    """The last part of every dotted name, or all of it where two have that part in common."""
+    """The last part of every dotted name, or all of it where two have that part in
+    common.
+    """
     last = [field.rpartition(".")[2] for field in fields]
-    return {f: part if last.count(part) == 1 else f for f, part in zip(fields, last, strict=True)}
+    return {
+        f: part if last.count(part) == 1 else f
+        for f, part in zip(fields, last, strict=True)
+    }
 
 
 def natural(name: str) -> list[Any]:

@@ -10,20 +10,23 @@ def wilson(right: float, count: int) -> tuple[float, float]:
     """The 95 % interval of a share (Wilson 1927).
 
     Args:
-        right: how many are right; a sum of probabilities will do, and gives a wider interval than
-            needed.
+        right: how many are right; a sum of probabilities will do, and gives a wider
+            interval than needed.
         count: of how many, at least 1.
     """
     share, square = right / count, Z**2 / count
     middle = (share + square / 2) / (1 + square)
-    half = Z / (1 + square) * math.sqrt(share * (1 - share) / count + square / (4 * count))
+    half = (
+        Z / (1 + square) * math.sqrt(share * (1 - share) / count + square / (4 * count))
+    )
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
     """The exact lower bound of a share (Clopper and Pearson 1934, one-sided).
 
-    It is above the true share in at most 1 - `confidence` of all samples, whatever that share is.
+    It is above the true share in at most 1 - `confidence` of all samples, whatever that
+    share is.
 
     Args:
         successes: how many succeeded.
@@ -33,11 +36,14 @@ def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
     from scipy.special import betaincinv
 
     failures = count - successes
-    return float(betaincinv(successes, failures + 1, 1 - confidence)) if successes else 0.0
+    return (
+        float(betaincinv(successes, failures + 1, 1 - confidence)) if successes else 0.0
+    )
 
 
 def draws_for(share: float, confidence: float, failures: int = 0) -> int:
-    """The least number of draws that bound a share from below although so many of them fail.
+    """The least number of draws that bound a share from below although so many of them
+    fail.
 
     Args:
         share: that `clopper_pearson_low` is to reach, above 0 and below 1.

@@ -1,4 +1,6 @@
-"""Names that a package offers, and the looks of things in notebooks, imported when asked for."""
+"""Names that a package offers, and the looks of things in notebooks, imported when
+asked for.
+"""
 
 import dis
 import sys
@@ -16,19 +18,29 @@ class Shown:
 
 
 def offered(module: Any) -> Iterator[tuple[str, str]]:
-    """Every name that a module imports from another one of headway, and that module's name."""
+    """Every name that a module imports from another one of headway, and that module's
+    name.
+    """
     home = ""
     for one in dis.get_instructions(module.__spec__.loader.get_code(module.__name__)):
         if one.opname == "IMPORT_NAME":
             home = one.argval
-        elif one.opname == "IMPORT_FROM" and home.startswith("headway.") and home != __name__:
+        elif (
+            one.opname == "IMPORT_FROM"
+            and home.startswith("headway.")
+            and home != __name__
+        ):
             yield one.argval, home
 
 
-def late(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """`__all__`, `__getattr__` and `__dir__` of a package that imports names from its modules.
+def late(
+    package: str,
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package that imports names from its
+    modules.
 
-    Those below `if TYPE_CHECKING:` are imported when they are asked for, so is a module.
+    Those below `if TYPE_CHECKING:` are imported when they are asked for, so is a
+    module.
     """
     module = sys.modules[package]
     homes = dict(offered(module))

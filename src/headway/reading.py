@@ -1,7 +1,9 @@
-"""Reading a file that anyone may have written: a regular one, of bounded size, and strict JSON.
+"""Reading a file that anyone may have written: a regular one, of bounded size, and
+strict JSON.
 
-Whoever opens a file for its content does it here, so that a pipe is not waited for, a device is not
-read without end, and what is too deep, too long or no finite number is refused in one line.
+Whoever opens a file for its content does it here, so that a pipe is not waited for, a
+device is not read without end, and what is too deep, too long or no finite number is
+refused in one line.
 """
 
 import json
@@ -15,15 +17,16 @@ from typing import Any
 from headway.errors import HeadwayError
 
 MOST = 256 * 2**20
-"""Bytes of a file of text or JSON. (What it may hold is bounded by its parser: 200 levels of
-nesting, numbers of 4,300 digits.)"""
+"""Bytes of a file of text or JSON. (What it may hold is bounded by its parser: 200
+levels of nesting, numbers of 4,300 digits.)"""
 
 
 def read_bytes(path: str | Path) -> bytes:
     """The content of a regular file.
 
     Raises:
-        HeadwayError: if there is none, it cannot be read, is no regular file or too large.
+        HeadwayError: if there is none, it cannot be read, is no regular file or too
+            large.
     """
     try:
         file = opened(path)
@@ -34,7 +37,9 @@ def read_bytes(path: str | Path) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise HeadwayError(f"cannot read {path}: {reason}") from None
     if max(size, len(whole)) > MOST:
-        raise HeadwayError(f"{path} has {size} bytes: of such a file at most {MOST} are read")
+        raise HeadwayError(
+            f"{path} has {size} bytes: of such a file at most {MOST} are read"
+        )
     return whole
 
 
@@ -53,7 +58,8 @@ def opened(path: str | Path) -> int:
 
 
 def parsed(content: bytes, where: object) -> Any:
-    """The data in strict JSON: without NaN, infinities and lone surrogates, not too deep.
+    """The data in strict JSON: without NaN, infinities and lone surrogates, not too
+    deep.
 
     Args:
         content: the JSON.

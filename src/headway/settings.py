@@ -1,11 +1,13 @@
 """torch's settings: headway computes under torch's own, whatever a user has set.
 
-Default types and devices of the user's count while a module of theirs is called, as it may make
-tensors that rely on them. Whether algorithms must be deterministic is the user's to say.
+Default types and devices of the user's count while a module of theirs is called, as it
+may make tensors that rely on them. Whether algorithms must be deterministic is the
+user's to say.
 
-The default type and the search for anomalies are the same for all threads. Where several threads
-use headway at once, they are as usual until the last of them leaves; with a default type of a
-user's, modules of theirs that rely on it must then be called by one thread alone.
+The default type and the search for anomalies are the same for all threads. Where
+several threads use headway at once, they are as usual until the last of them leaves;
+with a default type of a user's, modules of theirs that rely on it must then be called
+by one thread alone.
 """
 
 import threading
@@ -36,8 +38,8 @@ USUAL = Factories(torch.float32, torch.device("cpu"))
 """As torch has them."""
 
 _users: list[Factories] = []
-"""Those of the user, while headway computes under others. It is one list for all threads, as torch
-has one default type for all."""
+"""Those of the user, while headway computes under others. It is one list for all
+threads, as torch has one default type for all."""
 
 
 def usual_factories() -> AbstractContextManager[None]:
@@ -86,8 +88,8 @@ def _set(new: Factories, now: Factories) -> Iterator[None]:
 
 
 class _Shared:
-    """The settings that all threads share: the first thread to enter makes them usual, and the last
-    one to leave puts back what the user has set."""
+    """The settings that all threads share: the first thread to enter makes them usual,
+    and the last one to leave puts back what the user has set."""
 
     def __init__(self):
         self.lock, self.inside = threading.Lock(), 0
@@ -118,8 +120,8 @@ _shared = _Shared()
 def usual_settings() -> Iterator[None]:
     """Within it, torch computes as it does by default.
 
-    Tensors are made as usual, and gradients computed; no inference mode, autocast or search for
-    anomalies is on.
+    Tensors are made as usual, and gradients computed; no inference mode, autocast or
+    search for anomalies is on.
     """
     with ExitStack() as stack:
         stack.enter_context(_shared.usual())

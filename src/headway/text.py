@@ -23,17 +23,25 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
         rest: in front of all others.
     """
     return textwrap.wrap(
-        text, width(), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        text,
+        width(),
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
     )
 
 
 def command(*words: object) -> str:
-    """A command to go on with, so that it can be pasted: headway train --resume 'my run'."""
+    """A command to go on with, so that it can be pasted: headway train --resume 'my
+    run'.
+    """
     return shlex.join(["headway", *map(str, words)])
 
 
 def rounded(value: float) -> str:
-    """A measured number to three digits, zeros at the end included: 0.180, 3.20, 12.0."""
+    """A measured number to three digits, zeros at the end included: 0.180, 3.20,
+    12.0.
+    """
     return f"{value:#.3g}".rstrip(".")
 
 
@@ -49,7 +57,8 @@ def enumerated(things: Iterable[object], word: str = "and") -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Rows of cells as lines of columns, closer together if they fit the terminal so alone.
+    """Rows of cells as lines of columns, closer together if they fit the terminal so
+    alone.
 
     Args:
         rows: all of as many cells.
@@ -63,7 +72,9 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
 
 
 def sparkline(values: Sequence[float], columns: int, top: float = 1.0) -> str:
-    """A curve between 0 and `top` as so many characters, each the mean of its share of values."""
+    """A curve between 0 and `top` as so many characters, each the mean of its share of
+    values.
+    """
     if not values:
         return ""
     columns = min(columns, len(values))

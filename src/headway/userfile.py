@@ -1,11 +1,13 @@
-"""A user's Python file: loaded once for what it holds, and known by its path and its digest.
+"""A user's Python file: loaded once for what it holds, and known by its path and its
+digest.
 
-What the user names is executed (`load`). What data name, such as the config of a run, is executed
-only if the user has said so (`load_named`): on this command line, in this process, or on the user's
-own list. That lies with the user's data, so that what comes with a run's folder is not on it.
+What the user names is executed (`load`). What data name, such as the config of a run,
+is executed only if the user has said so (`load_named`): on this command line, in this
+process, or on the user's own list. That lies with the user's data, so that what comes
+with a run's folder is not on it.
 
-A file may import what stands beside it, when it is loaded or later. Two files in two folders have
-neighbours of their own, even if these are of one name.
+A file may import what stands beside it, when it is loaded or later. Two files in two
+folders have neighbours of their own, even if these are of one name.
 """
 
 import builtins
@@ -53,8 +55,8 @@ class Source:
         return _read(path)[0]
 
     def line(self, builder: str | None = None) -> str:
-        """The line of the user's list that lets this content of the file be executed, or the
-        function or class there build a model."""
+        """The line of the user's list that lets this content of the file be executed,
+        or the function or class there build a model."""
         return f"sha256:{self.sha256} {self.file}" + (f":{builder}" if builder else "")
 
 
@@ -66,15 +68,18 @@ _known: set[str] = set()
 
 @cache
 def installed(group: str) -> dict[str, "EntryPoint"]:
-    """The entry points of installed packages, by name, as they were when first asked for.
+    """The entry points of installed packages, by name, as they were when first asked
+    for.
 
-    What lies in a folder that Python looks into, such as the one that a program was started in, is
-    not installed.
+    What lies in a folder that Python looks into, such as the one that a program was
+    started in, is not installed.
     """
     from importlib.metadata import entry_points
 
     def home(point: "EntryPoint") -> str:
-        return Path(str(point.dist.locate_file(""))).resolve().name if point.dist else ""
+        return (
+            Path(str(point.dist.locate_file(""))).resolve().name if point.dist else ""
+        )
 
     homes = "site-packages", "dist-packages"
     return {one.name: one for one in entry_points(group=group) if home(one) in homes}
@@ -84,7 +89,8 @@ def trust(where: str | Path) -> None:
     """Lets this process execute a file because a run's folder names it.
 
     Args:
-        where: its path; with `:NAME` behind it, that function or class may build models, too.
+        where: its path; with `:NAME` behind it, that function or class may build
+            models, too.
 
     Raises:
         HeadwayError: if there is no such file.
@@ -95,7 +101,9 @@ def trust(where: str | Path) -> None:
 
 
 def file_and_name(where: str | Path) -> tuple[Path, str]:
-    """A file, and the name behind it, as in `mine.py:Task`; the name is empty if there is none."""
+    """A file, and the name behind it, as in `mine.py:Task`; the name is empty if there
+    is none.
+    """
     file, colon, name = str(where).partition(".py:")
     return Path(f"{file}.py" if colon else file), name
 
@@ -104,13 +112,16 @@ def keep(line: str) -> None:
     """Puts a line on the user's list; where that cannot be written, a note says so.
 
     Args:
-        line: of a file that the user works with, or what builds a model there (`Source.line`).
+        line: of a file that the user works with, or what builds a model there
+            (`Source.line`).
     """
     _known.add(line)
     try:
         if line.isprintable() and line not in listed():
             list_place().parent.mkdir(parents=True, exist_ok=True)
-            with open(list_place(), "ab", buffering=0) as file:  # at once, whoever else writes
+            with open(
+                list_place(), "ab", buffering=0
+            ) as file:  # at once, whoever else writes
                 file.write(f"\n{line}\n".encode())
     except (OSError, HeadwayError) as error:
         note(f"cannot note which files you trust: {error}")
@@ -122,8 +133,8 @@ def load(path: str | Path) -> ModuleType:
     It is a module then, and its folder on the path while it runs.
 
     Raises:
-        HeadwayError: if there is no such file, or running it fails: with the line, and what is
-            wrong there.
+        HeadwayError: if there is no such file, or running it fails: with the line, and
+            what is wrong there.
     """
     source, content = _read(Path(path))
     _known.add(source.line())
@@ -136,21 +147,24 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     Args:
         field: of the data, for the error.
         file: its value.
-        builder: the function or class there by which data say that a model is built. That of a
-            module which is imported already, the program itself included, is taken from there.
+        builder: the function or class there by which data say that a model is built.
+            That of a module which is imported already, the program itself included, is
+            taken from there.
 
     Returns:
         The builder; the module if none is named.
 
     Raises:
-        HeadwayError: if the user does not trust the file as it is, it is gone, running it fails, or
-            it does not define the builder.
+        HeadwayError: if the user does not trust the file as it is, it is gone, running
+            it fails, or it does not define the builder.
     """
     fits = f"{file}{builder}".isprintable() and os.path.realpath(file) == file
     require(fits, field, file, "a whole path of printable characters, without links")
     source, content = _read(Path(file))
     line, module = source.line(builder), None
-    if builder is not None:  # the module that code in this file is of, if it was imported
+    if (
+        builder is not None
+    ):  # the module that code in this file is of, if it was imported
         found = inspect.getmodule(compile("", file, "exec"))
         module = None if found is None or found.__name__ in _loaded else found
     where = line.partition(" ")[2]
@@ -158,7 +172,8 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     is_named = where in {one.partition(" ")[2] for one in known}
     if line not in known and (module is None or not is_named):
         raise HeadwayError(
-            f"{field} = {shown(file)} is not executed: as it is now, it is not on your list of"
+            f"{field} = {shown(file)} is not executed: as it is now, it is not on "
+            "your list of"
             " trusted files: if you trust it, train with it or say"
             f" headway --trust {shlex.quote(where)} VERB …"
         )
@@ -171,7 +186,9 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
 
 
 def list_place() -> Path:
-    """The list's file, which need not be there; it is in no folder that one happens to be in."""
+    """The list's file, which need not be there; it is in no folder that one happens to
+    be in.
+    """
     data = os.environ.get("XDG_DATA_HOME", "")
     home = os.path.expanduser("~/.local/share")
     return Path("/", data if os.path.isabs(data) else home, "headway", "trusted.txt")
@@ -203,10 +220,14 @@ def _module(source: Source, content: bytes) -> ModuleType:
         return sys.modules[name]
     module, _loaded[name] = ModuleType(name), source
     sys.modules[name], module.__file__ = module, source.file
-    vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, path)}
+    vars(module)["__builtins__"] = {
+        **vars(builtins),
+        "__import__": partial(_import, path),
+    }
     if path.name == "__init__.py":
         vars(module).update(__package__=name, __path__=[str(path.parent)])
-    try:  # of what was read: bytecode that is kept for the file may be older by a second
+    # of what was read: bytecode that is kept for the file may be older by a second
+    try:
         exec(compile(content, source.file, "exec"), vars(module))
     except BaseException:
         del sys.modules[name], _loaded[name]
@@ -219,7 +240,9 @@ def _import(beside: Path, name: str, *given: Any, **named: Any) -> Any:
     first, dot, rest = name.partition(".")
     files = beside.parent / f"{first}.py", beside.parent / first / "__init__.py"
     there = [file for file in files if file != beside and is_file(file)]
-    is_installed = "-packages" in (getattr(sys.modules.get(first), "__file__", None) or "")
+    is_installed = "-packages" in (
+        getattr(sys.modules.get(first), "__file__", None) or ""
+    )
     is_known = is_installed or first == "headway" or first in sys.stdlib_module_names
     if there and not any(given[3:]) and not is_known:
         name = _module(*_read(there[0])).__name__ + dot + rest
@@ -230,7 +253,8 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
     """The result of a function of a user's file, which may import its neighbours.
 
     Raises:
-        HeadwayError: if it raises anything: at which line of the file, and what is wrong there.
+        HeadwayError: if it raises anything: at which line of the file, and what is
+            wrong there.
     """
     file = path.resolve()
     sys.path.insert(0, str(file.parent))
@@ -239,41 +263,61 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise HeadwayError(f"{path}{line_of(error, str(file))}: {described(error)}") from None
+        raise HeadwayError(
+            f"{path}{line_of(error, str(file))}: {described(error)}"
+        ) from None
     finally:
         sys.path.remove(str(file.parent))
 
 
 def source_of(cls: Any) -> Source | None:
-    """The file that defines a class or function, as it was when loaded; None if none does."""
+    """The file that defines a class or function, as it was when loaded; None if none
+    does.
+    """
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     known = _loaded.get(cls.__module__)
     return known or (Source.of(Path(file)) if file and is_file(file) else None)
 
 
 def is_loaded(cls: Any) -> bool:
-    """Tell whether a class was defined in a file that was loaded by its path, not in a package."""
+    """Tell whether a class was defined in a file that was loaded by its path, not in a
+    package.
+    """
     return cls.__module__ in _loaded
 
 
 def one_line(error: BaseException) -> str | None:
-    """An error in a file that was loaded, on one line with its place; None if it is in none."""
+    """An error in a file that was loaded, on one line with its place; None if it is in
+    none.
+    """
     files = (source.file for source in reversed(_loaded.values()))
     lines = ((file, line_of(error, file)) for file in files)
-    return next((f"{file}{line}: {described(error)}" for file, line in lines if line), None)
+    return next(
+        (f"{file}{line}: {described(error)}" for file, line in lines if line), None
+    )
 
 
 def line_of(error: BaseException, file: str) -> str:
-    """At which line of a file an error arose, in words; empty if it did not arise there."""
+    """At which line of a file an error arose, in words; empty if it did not arise
+    there.
+    """
     places = [*traceback.extract_tb(error.__traceback__)]
     places += [error] if isinstance(error, SyntaxError) else []
-    lines = [place.lineno for place in places if place.filename == file and place.lineno]
+    lines = [
+        place.lineno for place in places if place.filename == file and place.lineno
+    ]
     return f", line {lines[-1]}" if lines else ""
 
 
 def described(error: BaseException) -> str:
-    """An error on one line: its kind and what it says; what it says alone if it is headway's."""
+    """An error on one line: its kind and what it says; what it says alone if it is
+    headway's.
+    """
     if isinstance(error, HeadwayError):
         return str(error)
-    message = error.msg if isinstance(error, SyntaxError) else str(error).strip().partition("\n")[0]
+    message = (
+        error.msg
+        if isinstance(error, SyntaxError)
+        else str(error).strip().partition("\n")[0]
+    )
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

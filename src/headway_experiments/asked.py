@@ -1,5 +1,5 @@
-"""Views of a task: with some of its hops only, for curricula that leave out others, or with other
-methods."""
+"""Views of a task: with some of its hops only, for curricula that leave out others, or
+with other methods."""
 
 # pyright does not see a property behind `attrgetter`.
 # pyright: reportIncompatibleMethodOverride=false
@@ -37,11 +37,13 @@ class Asked(Task, registered=False):
         batch = self.task.assemble(draws)
         return replace(batch, targets=batch.targets[:, :, self.asked])
 
-    def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
+    def shallower(
+        self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0
+    ) -> Batch:
         """As the other, with those of the asked hops that this depth has.
 
-        If it has none of them, the last hop of this depth is asked. So a task that asks for its
-        last hop alone has shallower sequences that ask for their own last hop.
+        If it has none of them, the last hop of this depth is asked. So a task that asks
+        for its last hop alone has shallower sequences that ask for their own last hop.
         """
         if depth == self.n_depths:
             return self.assemble(draws)
@@ -59,7 +61,9 @@ class Asked(Task, registered=False):
 
     @property
     def hop_order(self) -> list[tuple[str, str]]:
-        """The other's. The hops before and after one that is not asked become a pair."""
+        """The other's. The hops before and after one that is not asked become a
+        pair.
+        """
         pairs = self.task.hop_order
         for left_out in set(self.task.hops) - set(self.hops):
             before = [first for first, then in pairs if then == left_out]
@@ -70,14 +74,18 @@ class Asked(Task, registered=False):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The other's judged hops that are asked; all that are asked if there are none."""
+        """The other's judged hops that are asked; all that are asked if there are
+        none.
+        """
         return tuple(hop for hop in self.task.judged if hop in self.hops) or self.hops
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """The other's losses of the hops that are asked."""
         asked = {}
         for name, losses in self.task.reference_losses().items():
-            asked[name] = {hop: loss for hop, loss in losses.items() if hop in self.hops}
+            asked[name] = {
+                hop: loss for hop, loss in losses.items() if hop in self.hops
+            }
         return asked
 
     kind = property(attrgetter("task.kind"))  # pyright: ignore[reportAssignmentType]
@@ -96,9 +104,13 @@ class Asked(Task, registered=False):
 
 
 def altered(task: Task, **own: Any) -> Any:
-    """A task of the same fields, with some methods or properties, by name, in place of its own."""
+    """A task of the same fields, with some methods or properties, by name, in place of
+    its own.
+    """
     cls = type(task)
-    changed = type(cls.__name__, (cls,), {"__module__": cls.__module__, **own}, registered=False)
+    changed = type(
+        cls.__name__, (cls,), {"__module__": cls.__module__, **own}, registered=False
+    )
     return changed(**{one.name: getattr(task, one.name) for one in fields(task)})
 
 

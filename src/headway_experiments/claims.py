@@ -16,12 +16,12 @@ from headway.intervals import wilson
 from headway.reading import is_file, read_bytes
 
 SCALES = ("smoke", "small", "fresh", "paper")
-"""Seconds, to see that all works; minutes per run; the same with seeds by which nothing was chosen;
-as printed."""
+"""Seconds, to see that all works; minutes per run; the same with seeds by which nothing
+was chosen; as printed."""
 
 FRESH = 10_000
-"""Settings and rules were chosen by runs with seeds below this. `fresh` judges by seeds from it on:
-those of `small`, with this added."""
+"""Settings and rules were chosen by runs with seeds below this. `fresh` judges by seeds
+from it on: those of `small`, with this added."""
 
 
 def setting(scale: str) -> str:
@@ -45,11 +45,32 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 NUMBER = r"-?\d+(?:\.\d+)?"
 
-T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
+T95 = (
+    12.71,
+    4.30,
+    3.18,
+    2.78,
+    2.57,
+    2.45,
+    2.36,
+    2.31,
+    2.26,
+    2.23,
+    2.20,
+    2.18,
+    2.16,
+    2.14,
+    2.13,
+)
 """Student's t for a two-sided 95 % interval, by degrees of freedom from 1 on."""
 
 Said = Literal[
-    "holds", "does not hold", "by construction", "not comparable", "not measured", "not run"
+    "holds",
+    "does not hold",
+    "by construction",
+    "not comparable",
+    "not measured",
+    "not run",
 ]
 
 Measures = dict[str, dict[str, float]]
@@ -60,8 +81,8 @@ def parsed(rule: str) -> tuple[str, Callable[[float], bool]]:
     """The statistic of a rule, and the test of a single value.
 
     Args:
-        rule: `STATISTIC OP NUMBER` or `STATISTIC in LOW..HIGH`. The statistics `every` and `any`
-            compare each of the numbers, the others one value.
+        rule: `STATISTIC OP NUMBER` or `STATISTIC in LOW..HIGH`. The statistics `every`
+            and `any` compare each of the numbers, the others one value.
 
     Raises:
         HeadwayError: if it is neither.
@@ -93,8 +114,8 @@ class Own:
 
     Attributes:
         rule: that it judges by.
-        why: the reason for it; without a rule, what makes its runs too different from the paper's
-            for a verdict.
+        why: the reason for it; without a rule, what makes its runs too different from
+            the paper's for a verdict.
     """
 
     rule: str = ""
@@ -106,16 +127,16 @@ class Claim:
     """One thing that a paper reports.
 
     Attributes:
-        figure: the name of the experiment: a figure of the paper, an appendix, a study, a mechanism
-            of the talk, or a user's own.
+        figure: the name of the experiment: a figure of the paper, an appendix, a study,
+            a mechanism of the talk, or a user's own.
         measure: the name of the numbers that it is judged by.
         section: of the paper, or of the source that the talk reports.
         claim: in words.
         paper: the published value, or what is to be expected, in words.
         rule: when these support it, by the paper's words.
         small: what scale `small` has of its own; `fresh` has the same.
-        by_construction: why it cannot fail, if it cannot; it is then not counted among those that
-            hold.
+        by_construction: why it cannot fail, if it cannot; it is then not counted among
+            those that hold.
     """
 
     figure: str
@@ -129,7 +150,9 @@ class Claim:
 
     def __post_init__(self):
         reason = "the reason for the scale's own rule"
-        require(bool(self.small.why or not self.small.rule), "why", self.small.why, reason)
+        require(
+            bool(self.small.why or not self.small.rule), "why", self.small.why, reason
+        )
         parsed(self.small.rule or self.rule)
 
     def own(self, scale: str) -> Own:
@@ -141,7 +164,9 @@ class Claim:
         return self.own(scale).rule or self.rule
 
     def note(self, scale: str) -> str:
-        """Why a scale has a rule of its own or is not comparable, or the claim cannot fail."""
+        """Why a scale has a rule of its own or is not comparable, or the claim cannot
+        fail.
+        """
         return self.own(scale).why or self.by_construction
 
 
@@ -184,8 +209,9 @@ class Verdict:
     def measured(self) -> str:
         """The numbers that the rule judges, with their count.
 
-        Of `every`, `any` and a `median` the median, and in brackets the range; of a `mean` its 95 %
-        interval by Student's t, and the median; of a `share` its 95 % interval by Wilson.
+        Of `every`, `any` and a `median` the median, and in brackets the range; of a
+        `mean` its 95 % interval by Student's t, and the median; of a `share` its 95 %
+        interval by Wilson.
         """
         values = list(self.values.values())
         if not values:
@@ -226,7 +252,8 @@ Judged = Mapping[str, Verdict]
 
 
 def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
-    """The claims of an experiment, from the .toml beside the module that it is in (see `read`).
+    """The claims of an experiment, from the .toml beside the module that it is in (see
+    `read`).
 
     Args:
         file: of the module: its `__file__`.
@@ -247,23 +274,25 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
     there = dict.fromkeys(claim.figure for claim in found)
     if experiment not in there:
         figures = ", ".join(there) or "none"
-        raise HeadwayError(f"{path}: there is no table [{experiment}] of claims, only: {figures}")
+        raise HeadwayError(
+            f"{path}: there is no table [{experiment}] of claims, only: {figures}"
+        )
     return tuple(claim for claim in found if claim.figure == experiment)
 
 
 def read(text: str) -> list[Claim]:
     """The claims in a TOML text.
 
-    A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`, or, if its words are
-    all that it has of its own, `MEASURE = "…"` in the table `[FIGURE]`. Fields in that table hold
-    for all its claims that do not say otherwise. If scale `small` judges by another
-    rule, the claim has the field `small = {rule = "…", why = "…"}`; if its runs are too different
-    from the paper's for a verdict, `small = {why = "…"}`. One that cannot fail says why in
-    `by_construction = "…"`.
+    A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`, or, if
+    its words are all that it has of its own, `MEASURE = "…"` in the table `[FIGURE]`.
+    Fields in that table hold for all its claims that do not say otherwise. If scale
+    `small` judges by another rule, the claim has the field `small = {rule = "…", why =
+    "…"}`; if its runs are too different from the paper's for a verdict, `small = {why =
+    "…"}`. One that cannot fail says why in `by_construction = "…"`.
 
     Raises:
-        HeadwayError: if it is no TOML, or a claim lacks a field, has an unknown one or an invalid
-            rule.
+        HeadwayError: if it is no TOML, or a claim lacks a field, has an unknown one or
+            an invalid rule.
     """
     try:
         figures = tomllib.loads(text)
@@ -287,6 +316,8 @@ def _claim(figure: str, measure: str, fields: Mapping[str, Any]) -> Claim:
     """A claim of some fields, with the usual ones where they are not given."""
     usual = {"paper": "open", "small": {}, "by_construction": ""}
     try:
-        return from_json(Claim, {**usual, **fields, "figure": figure, "measure": measure})
+        return from_json(
+            Claim, {**usual, **fields, "figure": figure, "measure": measure}
+        )
     except HeadwayError as error:
         raise HeadwayError(f"claim {figure}.{measure}: {error}") from None

@@ -2,9 +2,9 @@
 
 training.curriculum = gaps           some of the hops at every step
 training.curriculum = final_hop      the last hop alone
-training.curriculum = final_mixture  sequences of all depths, which ask for their last hop alone
+training.curriculum = final_mixture  sequences of all depths, asked for the last hop
 training.curriculum = growing        ever deeper sequences
-training.curriculum = leaps          sequences of 1, 3, 7, … hops and of all, one depth a step
+training.curriculum = leaps          sequences of 1, 3, 7, … hops and of all, in turn
 training.curriculum = scheduled      ever more hops, or one at a time
 training.curriculum = per_layer      every hop by a layer of its own
 """
@@ -36,13 +36,20 @@ class Gaps(Curriculum):
     kind = "gaps"
     hops: tuple[AtLeastOne, ...] | None = None
 
-    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
+    def require(
+        self, task: Task, model: TransformerConfig, training: TrainingConfig
+    ) -> None:
         """Checks that the numbers rise to that of the last hop."""
         if self.hops is not None:
             rise = all(low < high for low, high in pairwise((0, *self.hops)))
             ends_with_last = self.hops[-1:] == (task.n_hops,)
-            allowed = f"numbers from 1 up that rise to {task.n_hops}, the number of hops, or none"
-            require(rise and ends_with_last, "training.curriculum.hops", self.hops, allowed)
+            allowed = (
+                f"numbers from 1 up that rise to {task.n_hops}, the number "
+                "of hops, or none"
+            )
+            require(
+                rise and ends_with_last, "training.curriculum.hops", self.hops, allowed
+            )
 
     def view(self, task: Task) -> Task:
         """The named hops."""
@@ -57,7 +64,9 @@ class FinalHop(Curriculum):
 
     kind = "final_hop"
 
-    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
+    def require(
+        self, task: Task, model: TransformerConfig, training: TrainingConfig
+    ) -> None:
         """Checks that sequences do not ask for one of several hops."""
         super().require(task, model, training)
         require_final(self, task)
@@ -69,17 +78,20 @@ class FinalHop(Curriculum):
 
 @dataclass(frozen=True)
 class FinalMixture(FinalHop, Mixture):
-    """Every batch is of one depth, drawn from 1 to the task's, and asks for its last hop alone."""
+    """Every batch is of one depth, drawn from 1 to the task's, and asks for its last
+    hop alone.
+    """
 
     kind = "final_mixture"
 
 
 @dataclass(frozen=True)
 class Leaps(Mixture):
-    """Every batch is of one depth out of 1, 3, 7, … and the task's; all its hops are asked for.
+    """Every batch is of one depth out of 1, 3, 7, … and the task's; all its hops are
+    asked for.
 
-    The depths are those that 2, 3, 4, … layers can follow at most. Otherwise than `Deepening`,
-    every batch passes through the whole model, and is read out at its end.
+    The depths are those that 2, 3, 4, … layers can follow at most. Otherwise than
+    `Deepening`, every batch passes through the whole model, and is read out at its end.
     """
 
     kind = "leaps"
@@ -110,8 +122,12 @@ class Growing(Curriculum):
     every: AtLeastOne = 200
     final: bool = False
 
-    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
-        """Checks that the task has several depths, and the last comes before the end."""
+    def require(
+        self, task: Task, model: TransformerConfig, training: TrainingConfig
+    ) -> None:
+        """Checks that the task has several depths, and the last comes before the
+        end.
+        """
         self.require_depths(task)
         if self.final:
             require_final(self, task)
@@ -135,8 +151,9 @@ class Scheduled(Curriculum):
     """Some of the hops count at a step.
 
     Attributes:
-        order: `rising`, first the nearest, then one more every so many steps; `falling`, first the
-            farthest, and so on; or `random`, one at a time, drawn for every step.
+        order: `rising`, first the nearest, then one more every so many steps;
+            `falling`, first the farthest, and so on; or `random`, one at a time, drawn
+            for every step.
         every: steps between one hop and the next, if they do not come at random.
     """
 
@@ -144,8 +161,12 @@ class Scheduled(Curriculum):
     order: Literal["rising", "falling", "random"] = "rising"
     every: AtLeastOne = 200
 
-    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
-        """Checks that sequences ask for several hops, and the last comes before the end."""
+    def require(
+        self, task: Task, model: TransformerConfig, training: TrainingConfig
+    ) -> None:
+        """Checks that sequences ask for several hops, and the last comes before the
+        end.
+        """
         if not asks_several(task):
             self.refuse("a sequence of this task does not ask for several hops")
         if self.order != "random":
@@ -161,28 +182,39 @@ class Scheduled(Curriculum):
         return Ask(hops=hops[:count] if self.order == "rising" else hops[-count:])
 
     def full_from(self, task: Task) -> int:
-        """The step at which all hops but one have come, if they do not come at random."""
+        """The step at which all hops but one have come, if they do not come at
+        random.
+        """
         return 0 if self.order == "random" else (task.n_hops - 1) * self.every
 
 
 @dataclass(frozen=True)
 class PerLayer(FinalHop):
-    """The model answers the last hop alone, but every hop is read out of a layer of its own.
+    """The model answers the last hop alone, but every hop is read out of a layer of its
+    own.
 
-    There is one read-out map. It must find hop j of D at the query after layer ⌈j · L / D⌉ of L.
+    There is one read-out map. It must find hop j of D at the query after layer ⌈j · L /
+    D⌉ of L.
     """
 
     kind = "per_layer"
 
-    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
-        """Checks that sequences ask for several hops of one chain, with a layer for each."""
+    def require(
+        self, task: Task, model: TransformerConfig, training: TrainingConfig
+    ) -> None:
+        """Checks that sequences ask for several hops of one chain, with a layer for
+        each.
+        """
         if not asks_several(task) or task.hop_order != list(pairwise(task.hops)):
-            self.refuse("a sequence of this task does not ask for several hops of one chain")
+            self.refuse(
+                "a sequence of this task does not ask for several hops of one chain"
+            )
         require(
             task.n_hops <= model.n_layers,
             "model.n_layers",
             model.n_layers,
-            f"at least {task.n_hops}, the number of hops, with training.curriculum = per_layer",
+            f"at least {task.n_hops}, the number of hops, with training.curriculum "
+            "= per_layer",
         )
 
     def taught(self, task: Task) -> Task:
@@ -190,7 +222,12 @@ class PerLayer(FinalHop):
         return task
 
     def loss(
-        self, model: Transformer, targets: Targets, batch: Batch, ask: Ask, tap: Tap | None = None
+        self,
+        model: Transformer,
+        targets: Targets,
+        batch: Batch,
+        ask: Ask,
+        tap: Tap | None = None,
     ) -> Float[Tensor, ""]:
         """The mean over the hops, each read out of its layer."""
         hops = batch.targets.shape[2]
@@ -204,7 +241,9 @@ class PerLayer(FinalHop):
 def read_by_layers(
     model: Transformer, inputs: Tensor, hops: int, tap: Tap | None = None
 ) -> list[Float[Tensor, "batch query output"]]:
-    """The model's outputs read after layer ⌈j · n_layers / hops⌉, for every hop j from 1."""
+    """The model's outputs read after layer ⌈j · n_layers / hops⌉, for every hop j from
+    1.
+    """
     layers = [-(-hop * model.n_layers // hops) for hop in range(1, hops + 1)]
     streams = enumerate(model.streams(inputs, tap), start=1)
     return [model.read(stream) for layer, stream in streams if layer in layers]
@@ -226,5 +265,7 @@ def require_time(every: int, stages: int, steps: int) -> None:
     Raises:
         HeadwayError: if not.
     """
-    allowed = f"so few that the last of {stages} stages comes before training.steps = {steps}"
+    allowed = (
+        f"so few that the last of {stages} stages comes before training.steps = {steps}"
+    )
     require((stages - 1) * every < steps, "training.curriculum.every", every, allowed)

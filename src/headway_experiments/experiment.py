@@ -1,4 +1,6 @@
-"""An experiment, as data: its groups of runs, what is measured, what is drawn, what is claimed."""
+"""An experiment, as data: its groups of runs, what is measured, what is drawn, what is
+claimed.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +15,14 @@ from headway.judge import THRESHOLD, saved_discovery
 from headway.recipes import changed, flat
 from headway.training import Run, RunConfig
 from headway.training.files import is_there
-from headway_experiments.claims import FRESH, SCALES, Claim, Measures, claims_beside, setting
+from headway_experiments.claims import (
+    FRESH,
+    SCALES,
+    Claim,
+    Measures,
+    claims_beside,
+    setting,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,17 +33,20 @@ Runs = Mapping[str, Run]
 """The runs of one group that are done, by name."""
 
 PER_WEIGHT = 6
-"""Floating-point operations per weight and position in a training step: 2 forward, 4 backward."""
+"""Floating-point operations per weight and position in a training step: 2 forward, 4
+backward.
+"""
 
 
 Cost = tuple[str, int, int, float]
-"""The most that a group costs: its name, how many runs or questions there are, how many have ended,
-and the floating-point operations of all steps of those that have not."""
+"""The most that a group costs: its name, how many runs or questions there are, how many
+have ended, and the floating-point operations of all steps of those that have not."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that belong together; what is done lies in a folder of all groups, and is of a scale.
+    """Runs that belong together; what is done lies in a folder of all groups, and is of
+    a scale.
 
     Attributes:
         name: of the folder that they lie in.
@@ -55,12 +67,12 @@ class Group:
     def configs(self, scale: str) -> Configs:
         """The config of every run by name, at a scale.
 
-        Scale `fresh` has the runs of `small`, with seeds by which no setting and no rule was
-        chosen. Their names tell the new seeds.
+        Scale `fresh` has the runs of `small`, with seeds by which no setting and no
+        rule was chosen. Their names tell the new seeds.
 
         Raises:
-            HeadwayError: if there is no such scale; if, for `fresh`, a seed is not below `FRESH`,
-                or a run's name does not tell it.
+            HeadwayError: if there is no such scale; if, for `fresh`, a seed is not
+                below `FRESH`, or a run's name does not tell it.
         """
         require(scale in SCALES, "scale", scale, "one of " + ", ".join(SCALES))
         planned = self.plan(setting(scale))
@@ -72,7 +84,9 @@ class Group:
             old = f"seed={config.seed}"
             require(config.seed < FRESH, f"{run}: seed", config.seed, f"below {FRESH}")
             if old not in name:
-                told = f"its name must tell {old}, as that of the fresh run tells another"
+                told = (
+                    f"its name must tell {old}, as that of the fresh run tells another"
+                )
                 raise HeadwayError(f"{run}: {told}")
             fields = {field: flat(config)[field] + FRESH for field in self.seeded}
             new = name.replace(old, f"seed={config.seed + FRESH}")
@@ -94,10 +108,11 @@ class Group:
         return [(self.name, total, done, PER_WEIGHT * steps)]
 
     def obtain(self, scale: str, folder: Path, engine: sweeps.Engine | None) -> None:
-        """Trains the runs, if there is an engine; then finds and dates circuits, if that is wanted.
+        """Trains the runs, if there is an engine; then finds and dates circuits, if
+        that is wanted.
 
-        What is done stays. A run whose circuit cannot be found is left as it is: `gaps` tells that
-        it lacks one.
+        What is done stays. A run whose circuit cannot be found is left as it is: `gaps`
+        tells that it lacks one.
         """
         if engine is not None:
             print(f"{self.name}: {self.about}")
@@ -110,7 +125,11 @@ class Group:
             print(f"{name}: finding and dating its circuit")
             try:
                 known = run.read("circuit.json") is not None
-                found = saved_discovery(run) if known else discover(run, threshold=self.threshold)
+                found = (
+                    saved_discovery(run)
+                    if known
+                    else discover(run, threshold=self.threshold)
+                )
                 emergence(run, found)
             except HeadwayError as error:
                 print(f"{name}: {error}")
@@ -135,7 +154,11 @@ class Group:
             if outcome.get("status") == "failed":
                 message = str(outcome.get("message")).replace(f" in {place}", "")
                 gaps.append(f"{self.name}/{name} failed: {message}")
-            elif outcome and self.taken_apart and Run.open(place).read("emergence.json") is None:
+            elif (
+                outcome
+                and self.taken_apart
+                and Run.open(place).read("emergence.json") is None
+            ):
                 without.append(name)
         if without:
             told = ", ".join(without)
@@ -172,8 +195,8 @@ class Experiment:
         name: what `headway reproduce` calls it.
         title: what it shows.
         groups: the runs it takes, or the questions that are asked.
-        measure: the numbers that its claims are judged by, from what is done of each of its groups,
-            group by group.
+        measure: the numbers that its claims are judged by, from what is done of each of
+            its groups, group by group.
         draw: its figures, from the same.
         claims: about what is measured, from the .toml beside the module.
     """
@@ -192,4 +215,6 @@ class Experiment:
 
 def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
     """The groups that experiments take, each once."""
-    return list({group.name: group for one in experiments for group in one.groups}.values())
+    return list(
+        {group.name: group for one in experiments for group in one.groups}.values()
+    )

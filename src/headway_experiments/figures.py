@@ -51,7 +51,8 @@ class Panel:
         shade: from where to where the panel is shaded.
         log: the logarithmic axes: `x`, `y`, `xy`; or `steps`, logarithmic with 0.
         limits: more keywords of `Axes.set`.
-        names: of 0, 1, … on the horizontal axis, if it has settings in place of numbers.
+        names: of 0, 1, … on the horizontal axis, if it has settings in place of
+            numbers.
     """
 
     title: str
@@ -73,13 +74,23 @@ def dotted() -> Look:
 
 
 def numbered(number: int, marker: bool = False, **more: Any) -> Look:
-    """The colour and dashes of one of several curves, and its marker if that is wanted."""
+    """The colour and dashes of one of several curves, and its marker if that is
+    wanted.
+    """
     from headway.report.figures.style import look
 
-    return {**look(number), "lw": 1.2, "alpha": 0.85, **({} if marker else {"marker": ""}), **more}
+    return {
+        **look(number),
+        "lw": 1.2,
+        "alpha": 0.85,
+        **({} if marker else {"marker": ""}),
+        **more,
+    }
 
 
-def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]]) -> list[Series]:
+def curves(
+    named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]],
+) -> list[Series]:
     """A look for every name, which may have several curves."""
     series = []
     for i, (name, several) in enumerate(named.items()):
@@ -90,7 +101,9 @@ def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]
 
 
 def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
-    """The partial losses of a run against the step, of the hops that it is asked for."""
+    """The partial losses of a run against the step, of the hops that it is asked
+    for.
+    """
     lines = run.metrics()
     steps = [line["step"] for line in lines]
     series = []
@@ -129,9 +142,13 @@ def means(
 
 
 def share_panel(
-    title: str, y: str, shares: Mapping[str, Mapping[str, tuple[int, int]]], names: Sequence[str]
+    title: str,
+    y: str,
+    shares: Mapping[str, Mapping[str, tuple[int, int]]],
+    names: Sequence[str],
 ) -> Panel:
-    """Shares of several kinds by setting, side by side, with their 95 % intervals (Wilson).
+    """Shares of several kinds by setting, side by side, with their 95 % intervals
+    (Wilson).
 
     Args:
         title: of the panel.
@@ -162,7 +179,9 @@ def _shares(
     return Series(places, values, look, label, ends)
 
 
-def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False) -> "Figure":
+def draw_panels(
+    panels: Sequence[Panel], columns: int = 3, shared: bool = False
+) -> "Figure":
     """At least one panel, row by row.
 
     Args:
@@ -181,9 +200,13 @@ def _drawn(panels: Sequence[Panel], columns: int, shared: bool) -> "Figure":
     columns = min(columns, len(panels))
     rows = math.ceil(len(panels) / columns)
     wide, high = (2.3, 1.9) if shared else (3.7, 3.0)
-    figure = Figure(figsize=(0.8 + wide * columns, 0.3 + high * rows), layout="constrained")
+    figure = Figure(
+        figsize=(0.8 + wide * columns, 0.3 + high * rows), layout="constrained"
+    )
     axis = "all" if shared else "none"
-    grid = figure.subplots(rows, columns, sharex=axis, sharey=axis, squeeze=False).flatten()
+    grid = figure.subplots(
+        rows, columns, sharex=axis, sharey=axis, squeeze=False
+    ).flatten()
     for axes, panel in zip(grid, panels, strict=False):
         _draw_panel(axes, panel)
         if shared:
@@ -206,7 +229,9 @@ def _label_all(figure: "Figure", panel: Panel) -> None:
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries[label] = handle
-    figure.legend(entries.values(), entries.keys(), loc="outside right upper", fontsize=7.5)
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside right upper", fontsize=7.5
+    )
     figure.supxlabel(panel.x, fontsize=8.5)
     figure.supylabel(panel.y, fontsize=8.5)
 
@@ -222,7 +247,9 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
     for name, level in panel.levels.items():
         axes.axhline(level, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        axes.annotate(name, (1, level), (-1, 1.5), ha="right", fontsize=6.5, color=FAINT, **place)
+        axes.annotate(
+            name, (1, level), (-1, 1.5), ha="right", fontsize=6.5, color=FAINT, **place
+        )
     if panel.shade is not None:
         axes.axvspan(*panel.shade, color=FAINT, alpha=0.25, lw=0)
     if panel.log == "steps":

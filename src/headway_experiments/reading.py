@@ -12,13 +12,17 @@ from headway.training import Run, RunConfig, predictions
 from headway_experiments.experiment import Measures, Runs
 
 Row = Mapping[str, float | Mapping[str, float] | None]
-"""The measures of a run: a number, several by what they are of, or None if nothing can be said."""
+"""The measures of a run: a number, several by what they are of, or None if nothing can
+be said.
+"""
 
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""
 
 SOLVED = 0.05
-"""The validation MSE below which a task counts as solved, as a circuit does (section 8)."""
+"""The validation MSE below which a task counts as solved, as a circuit does (section
+8).
+"""
 
 Kind = TypeVar("Kind", bound=Task)
 Key = TypeVar("Key")
@@ -26,7 +30,9 @@ Value = TypeVar("Value")
 
 
 def by_run(runs: Runs, row: Callable[[Run], Row]) -> Measures:
-    """The measures of runs; of several numbers of a run, names tell what they are of behind it."""
+    """The measures of runs; of several numbers of a run, names tell what they are of
+    behind it.
+    """
     found: Measures = {}
     for name, run in runs.items():
         for measure, value in row(run).items():
@@ -64,7 +70,9 @@ def final_loss(run: Run) -> float:
 
 
 def in_order(run: Run) -> float | None:
-    """1 if the hops were learnt in the order of the chain, else 0; None if that cannot be said."""
+    """1 if the hops were learnt in the order of the chain, else 0; None if that cannot
+    be said.
+    """
     hops = hop_steps(run.metrics(), run.task.hops)
     order = learnt_in_order(hops, run.task.hop_order)
     return None if order is None else float(order)
@@ -79,7 +87,9 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 def power(points: Iterable[tuple[float, float]]) -> float:
-    """With which power of x y grows: the slope of log(y) against log(x), by least squares."""
+    """With which power of x y grows: the slope of log(y) against log(x), by least
+    squares.
+    """
     x_logs = []
     y_logs = []
     for x, y in points:
@@ -100,11 +110,15 @@ def powers(points: Mapping[str, list[tuple[float, float]]]) -> dict[str, float]:
 
 def taken_apart(run: Run) -> bool:
     """True if its circuit was found and dated."""
-    return run.read("circuit.json") is not None and run.read("emergence.json") is not None
+    return (
+        run.read("circuit.json") is not None and run.read("emergence.json") is not None
+    )
 
 
 def least_heads(config: RunConfig) -> int | None:
-    """The heads of a circuit with the fewest layers; None if no number of layers is enough."""
+    """The heads of a circuit with the fewest layers; None if no number of layers is
+    enough.
+    """
     flow = config.task.flow()
     causal = config.transformer.causal
     if flow is None or flow.minimum_layers(causal) is None:
@@ -118,8 +132,12 @@ def minimum(run: Run) -> int | None:
     return None if flow is None else flow.minimum_layers(run.config.transformer.causal)
 
 
-def correlations(points: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, float]:
-    """Spearman's rank correlation, ties sharing a rank, of names with two x and two y or more."""
+def correlations(
+    points: Mapping[str, Sequence[tuple[float, float]]],
+) -> dict[str, float]:
+    """Spearman's rank correlation, ties sharing a rank, of names with two x and two y
+    or more.
+    """
     correlations = {}
     for name, some in points.items():
         sides = list(zip(*some, strict=True))

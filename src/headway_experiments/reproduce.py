@@ -18,14 +18,18 @@ from headway_experiments.paper import FIGURES
 from headway_experiments.result_files import read, require_writable
 from headway_experiments.talk import MECHANISMS
 
-DOCUMENTS: Mapping[str, Mapping[str, Experiment]] = {"paper": FIGURES, "talk": MECHANISMS}
+DOCUMENTS: Mapping[str, Mapping[str, Experiment]] = {
+    "paper": FIGURES,
+    "talk": MECHANISMS,
+}
 
 
 def experiments_of(document: str) -> Mapping[str, Experiment]:
     """The experiments of a document, by name.
 
     Args:
-        document: `paper`, `talk`, or a Python file with `EXPERIMENTS`, a sequence of `Experiment`.
+        document: `paper`, `talk`, or a Python file with `EXPERIMENTS`, a sequence of
+            `Experiment`.
 
     Raises:
         HeadwayError: if it is none of these, or the file cannot be run.
@@ -33,25 +37,34 @@ def experiments_of(document: str) -> Mapping[str, Experiment]:
     if not document.endswith(".py"):
         if document not in DOCUMENTS:
             allowed = ", ".join(DOCUMENTS)
-            raise HeadwayError(f"document = {document}: it must be one of {allowed}, or FILE.py")
+            raise HeadwayError(
+                f"document = {document}: it must be one of {allowed}, or FILE.py"
+            )
         return DOCUMENTS[document]
     found = getattr(load(document), "EXPERIMENTS", ())
-    is_whole = isinstance(found, tuple | list) and all(isinstance(e, Experiment) for e in found)
+    is_whole = isinstance(found, tuple | list) and all(
+        isinstance(e, Experiment) for e in found
+    )
     if not found or not is_whole:
         raise HeadwayError(
-            f"{document}: EXPERIMENTS must be a sequence of Experiment (headway_experiments)"
+            f"{document}: EXPERIMENTS must be a sequence of Experiment "
+            "(headway_experiments)"
         )
     path = Path(document)
     return {
         one.name: replace(
-            one, measure=partial(called, path, one.measure), draw=partial(called, path, one.draw)
+            one,
+            measure=partial(called, path, one.measure),
+            draw=partial(called, path, one.draw),
         )
         for one in found
     }
 
 
 def chosen(
-    names: Sequence[str], documents: Mapping[str, Mapping[str, Experiment]], scale: str = ""
+    names: Sequence[str],
+    documents: Mapping[str, Mapping[str, Experiment]],
+    scale: str = "",
 ) -> dict[str, list[Experiment]]:
     """The experiments of some names, by document.
 
@@ -81,7 +94,9 @@ def listed(documents: Mapping[str, Mapping[str, Experiment]]) -> str:
     names = [name for known in documents.values() for name in known]
     others = " or all"
     if documents is DOCUMENTS:
-        others = f", {', '.join(documents)}, all, or FILE.py with experiments of your own"
+        others = (
+            f", {', '.join(documents)}, all, or FILE.py with experiments of your own"
+        )
     return f"one of {', '.join(names)}{others}"
 
 
@@ -89,8 +104,8 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
     """The measures of an experiment's runs, and what is missing of them, in words.
 
     Raises:
-        HeadwayError: if a file of a run is corrupted, or a claim is judged by a number that is not
-            measured.
+        HeadwayError: if a file of a run is corrupted, or a claim is judged by a number
+            that is not measured.
     """
     found, missing = gathered(experiment, scale, folder)
     if found is None:
@@ -98,13 +113,18 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
     measures = experiment.measure(*found)
     for claim in experiment.claims if not missing else ():
         known = f"one of {', '.join(measures)}"
-        require(claim.measure in measures, f"[{claim.figure}]: measure", claim.measure, known)
+        require(
+            claim.measure in measures,
+            f"[{claim.figure}]: measure",
+            claim.measure,
+            known,
+        )
     return measures, "; ".join(filter(None, [missing, *unknown(measures)]))
 
 
 def unknown(measures: Measures) -> list[str]:
-    """The things that runs did not show, by measures: `…_not_reached`, where something was not
-    learnt, and `…_not_bracketed`, where no run kept less or none kept more."""
+    """The things that runs did not show, by measures: `…_not_reached`, where something
+    was not learnt, and `…_not_bracketed`, where no run kept less or none kept more."""
     found = []
     for name, values in measures.items():
         if values and (what := re.fullmatch(r"(\w+)_not_(reached|bracketed)", name)):
@@ -112,10 +132,14 @@ def unknown(measures: Measures) -> list[str]:
     return found
 
 
-def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[list[Any] | None, str]:
-    """The data that an experiment is measured by, and what is missing of them, in words.
+def gathered(
+    experiment: Experiment, scale: str, folder: Path
+) -> tuple[list[Any] | None, str]:
+    """The data that an experiment is measured by, and what is missing of them, in
+    words.
 
-    Returns: what is done of each of its groups; None if it needs some and there is nothing.
+    Returns: what is done of each of its groups; None if it needs some and there is
+    nothing.
 
     Raises:
         HeadwayError: if a file is corrupted.
@@ -126,7 +150,9 @@ def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[list[Any
     return (None if has_groups_of_nothing else found), "; ".join(gaps)
 
 
-def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
+def verdicts(
+    experiment: Experiment, scale: str, found: Measures, missing: str
+) -> list[Verdict]:
     """The experiment's claims, judged."""
     return [
         Verdict(claim, scale, found.get(claim.measure, {}), missing, ran=bool(found))
@@ -135,7 +161,8 @@ def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) 
 
 
 def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
-    """Draws an experiment's figures from the run folders into `figures/`, as SVG and PNG.
+    """Draws an experiment's figures from the run folders into `figures/`, as SVG and
+    PNG.
 
     Returns: the SVG files. The same folders give the same bytes.
     """
@@ -151,7 +178,9 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     return saved
 
 
-def judged(experiments: Iterable[Experiment], scales: Sequence[str], results: Path) -> list[Judged]:
+def judged(
+    experiments: Iterable[Experiment], scales: Sequence[str], results: Path
+) -> list[Judged]:
     """Every claim of experiments, judged at scales by the results that there are.
 
     An experiment without groups is the same at every scale but `smoke`.

@@ -37,7 +37,9 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
     return found_in(Result, read_json(path), str(path))
 
 
-def write(experiment: str, scale: str, found: Measures, missing: str, results: Path) -> None:
+def write(
+    experiment: str, scale: str, found: Measures, missing: str, results: Path
+) -> None:
     """Writes an experiment's measures into `results/<scale>/<name>.json`.
 
     Raises:
@@ -47,7 +49,12 @@ def write(experiment: str, scale: str, found: Measures, missing: str, results: P
     require_writable(path.parent)
     environment = describe_environment("cpu", 1)
     del environment["command"]  # it may name folders of this machine
-    about = {"format": 1, "figure": experiment, "scale": scale, "environment": environment}
+    about = {
+        "format": 1,
+        "figure": experiment,
+        "scale": scale,
+        "environment": environment,
+    }
     write_json(path, {**about, "missing": missing, "measures": found})
 
 

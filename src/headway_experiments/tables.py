@@ -21,10 +21,14 @@ LOOKS: dict[Said, str] = {
 }
 
 LEGEND = (
-    "n counts values, a value a run, or whatever the claim counts: paths, pairs of circuits,"
-    " settings. Where a rule judges every value or the median, a number is the median, with the"
-    " range in brackets; a mean has its 95 % interval by Student's t, a share its by Wilson.",
-    "What cannot fail is by construction, and is not counted among what holds. Settings and rules"
+    "n counts values, a value a run, or whatever the claim counts: paths, pairs of "
+    "circuits,"
+    " settings. Where a rule judges every value or the median, a number is the "
+    "median, with the"
+    " range in brackets; a mean has its 95 % interval by Student's t, a share its "
+    "by Wilson.",
+    "What cannot fail is by construction, and is not counted among what holds. "
+    "Settings and rules"
     " were chosen with the seeds of small in view; none was by a fresh seed.",
 )
 
@@ -75,10 +79,12 @@ def _print_counts(rows: Sequence[Judged]) -> None:
 
 
 def markdown(rows: Sequence[Judged]) -> str:
-    """A line per claim: what is expected, the rule, and by scale the verdict and the measurement.
+    """A line per claim: what is expected, the rule, and by scale the verdict and the
+    measurement.
 
-    Scales at which nothing was run are left out. Below stand the reasons for what is not comparable
-    or by construction, or judged by a scale's own rule, and what could not be measured.
+    Scales at which nothing was run are left out. Below stand the reasons for what is
+    not comparable or by construction, or judged by a scale's own rule, and what could
+    not be measured.
 
     Args:
         rows: at least one, all of the same scales.
@@ -129,7 +135,9 @@ def notes(rows: Sequence[Judged]) -> list[str]:
 
 
 def gaps(rows: Sequence[Judged]) -> list[str]:
-    """The gaps in what was measured, by scale, each with the figures whose verdicts lack it."""
+    """The gaps in what was measured, by scale, each with the figures whose verdicts
+    lack it.
+    """
     figures: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
         for scale, verdict in row.items():

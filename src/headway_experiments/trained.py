@@ -4,9 +4,10 @@
     training.curriculum.weights = "W_O.1 > 1e4 W_K.1"
 
 Weights have TransformerLens' names: `W_E W_pos W_U`, and with the layer after a dot
-`W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What is named
-side by side is trained together; a stage after a `>` begins once the one before is over. A number
-in front of a stage multiplies its rates. The others stay as they were drawn.
+`W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What
+is named side by side is trained together; a stage after a `>` begins once the one
+before is over. A number in front of a stage multiplies its rates. The others stay as
+they were drawn.
 """
 
 import math
@@ -28,7 +29,9 @@ FIELD = "training.curriculum.weights"
 
 
 class Place(NamedTuple):
-    """The parameter that a weight lies in, which part of it, and how many parts it has."""
+    """The parameter that a weight lies in, which part of it, and how many parts it
+    has.
+    """
 
     key: str
     part: int = 0
@@ -45,7 +48,10 @@ ENDS = {
     "W_U": Place("unembed.weight"),
 }
 INNER = {
-    **{name: Place("attn.qkv.weight", part, 3) for part, name in enumerate(("W_Q", "W_K", "W_V"))},
+    **{
+        name: Place("attn.qkv.weight", part, 3)
+        for part, name in enumerate(("W_Q", "W_K", "W_V"))
+    },
     "W_O": Place("attn.out.weight"),
     "W_in": Place("mlp.up.weight"),
     "W_out": Place("mlp.down.weight"),
@@ -64,10 +70,13 @@ def stages_of(weights: str) -> list[Stage]:
     """The stages, one after the other.
 
     Raises:
-        HeadwayError: if a name is not that of a weight, a factor is no positive number, or a stage
-            has no weight.
+        HeadwayError: if a name is not that of a weight, a factor is no positive number,
+            or a stage has no weight.
     """
-    allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
+    allowed = (
+        f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and "
+        "> between stages"
+    )
     found = []
     for text in weights.split(">"):
         names = tuple(text.split())
@@ -102,15 +111,26 @@ class Trained(Curriculum):
         super().__post_init__()
         stages_of(self.weights)
 
-    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
-        """Checks that the last stage comes before the end, and that the optimiser moves numbers
-        one by one."""
+    def require(
+        self, task: Task, model: TransformerConfig, training: TrainingConfig
+    ) -> None:
+        """Checks that the last stage comes before the end, and that the optimiser moves
+        numbers one by one."""
         require_time(self.every, len(stages_of(self.weights)), training.steps)
         allowed = "adam or sgd with training.curriculum = trained"
-        require(training.optimizer != "muon", "training.optimizer", training.optimizer, allowed)
+        require(
+            training.optimizer != "muon",
+            "training.optimizer",
+            training.optimizer,
+            allowed,
+        )
 
-    def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
-        """Freezes what is never trained; then moves only the weights of the step's stage."""
+    def learning(
+        self, model: Transformer
+    ) -> Callable[[int], AbstractContextManager[float]]:
+        """Freezes what is never trained; then moves only the weights of the step's
+        stage.
+        """
         return Held(model, self.weights, self.every).holding
 
 
@@ -126,7 +146,9 @@ def _places_in(model: Transformer) -> dict[str, Place]:
 
 
 def _named_in(stage: Stage, places: Mapping[str, Place]) -> set[str]:
-    """The weights that a stage trains; a name without a layer means that of every layer."""
+    """The weights that a stage trains; a name without a layer means that of every
+    layer.
+    """
     named: set[str] = set()
     for wanted in stage.names:
         those = {name for name in places if wanted in (name, name.partition(".")[0])}
@@ -169,7 +191,8 @@ class Held:
 
     @contextmanager
     def holding(self, step: int) -> Iterator[float]:
-        """Lets an optimiser change, in between, only what is trained after so many steps.
+        """Lets an optimiser change, in between, only what is trained after so many
+        steps.
 
         Yields:
             The factor on the rates.

@@ -39,13 +39,19 @@ def test_a_path_is_needed_where_the_loss_without_it_has_risen_by_half():
 
     timeline, history = dated([0.1, 0.2, 0.9, 0.9], sure)
     assert history.loss_without == pytest.approx([math.log(6)] * 4)
-    assert timeline.loss == pytest.approx([math.log(6), math.log(6), 0.0, 0.0], abs=1e-6)
+    assert timeline.loss == pytest.approx(
+        [math.log(6), math.log(6), 0.0, 0.0], abs=1e-6
+    )
     assert history.needed == pytest.approx(15.0)
 
 
-@pytest.mark.parametrize(("more_sure", "is_needed"), [(0.0, False), (0.005, False), (0.01, True)])
+@pytest.mark.parametrize(
+    ("more_sure", "is_needed"), [(0.0, False), (0.005, False), (0.01, True)]
+)
 def test_a_path_that_hardly_matters_was_never_needed(more_sure, is_needed):
-    timeline, history = dated([0.01, 1.0], lambda at_key: 0.1 + more_sure * at_key[:, 0])
+    timeline, history = dated(
+        [0.01, 1.0], lambda at_key: 0.1 + more_sure * at_key[:, 0]
+    )
     rise = history.loss_without[-1] - timeline.loss[-1]
     assert (rise > 0.02) == is_needed
     assert (history.needed is not None) == is_needed

@@ -1,4 +1,6 @@
-"""Measures of likeness by hand: agreement, R², and the loss of one answer to all queries."""
+"""Measures of likeness by hand: agreement, R², and the loss of one answer to all
+queries.
+"""
 
 import math
 from unittest.mock import Mock
@@ -24,7 +26,9 @@ def numbers(*sequences):
 
 
 def test_r2_compares_with_the_mean_over_sequences():
-    """Squares about the mean: (1 - 2)² + (3 - 2)² = 2; differences: 0.5² + 0.5² = 0.5."""
+    """Squares about the mean: (1 - 2)² + (3 - 2)² = 2; differences: 0.5² + 0.5² =
+    0.5.
+    """
     bench = bench_of(Vectors(1), torch.zeros(2, 1, 1, 1))
     intact, altered = numbers([1.0], [3.0]), numbers([1.5], [2.5])
     assert r2(bench, altered, intact) == pytest.approx(1 - 0.5 / 2)
@@ -52,7 +56,10 @@ def test_sequences_agree_if_all_that_is_asked_does():
 
 
 def test_shares_are_of_what_is_asked():
-    same, asked = torch.tensor([True, True, False, False]), torch.tensor([True, True, True, False])
+    same, asked = (
+        torch.tensor([True, True, False, False]),
+        torch.tensor([True, True, True, False]),
+    )
     assert share(same, asked) == pytest.approx(2 / 3)
     assert share(same & False, asked & False) == 1.0
 
@@ -63,7 +70,9 @@ def test_one_answer_to_all_queries_loses_the_spread_of_vectors():
 
 
 def test_one_answer_to_all_queries_loses_the_entropy_of_tokens():
-    """The mean of the hops: of the first three answers are 0 and one is 1, of the second all 1."""
+    """The mean of the hops: of the first three answers are 0 and one is 1, of the
+    second all 1.
+    """
     targets = torch.tensor([[0, 1], [0, 1], [0, IGNORE_INDEX], [1, 1]]).reshape(4, 1, 2)
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
     assert one_answer(Tokens(2), targets) == pytest.approx(entropy / 2)
@@ -71,7 +80,13 @@ def test_one_answer_to_all_queries_loses_the_entropy_of_tokens():
 
 @pytest.mark.parametrize(
     ("part", "told"),
-    [(None, "-"), (1.0, "100.0 %"), (0.9999, "99.9 %"), (0.8996, "89.9 %"), (0.9, "90.0 %")],
+    [
+        (None, "-"),
+        (1.0, "100.0 %"),
+        (0.9999, "99.9 %"),
+        (0.8996, "89.9 %"),
+        (0.9, "90.0 %"),
+    ],
 )
 def test_only_what_is_whole_is_a_hundred_percent(part, told):
     assert percent(part) == told

@@ -1,4 +1,6 @@
-"""Findings are held against the model, the task and the circuit that they say they are about."""
+"""Findings are held against the model, the task and the circuit that they say they are
+about.
+"""
 
 import os
 import shutil
@@ -41,8 +43,18 @@ def with_a_head_more(mechanisms):
 FAR = "L5.H0 s2←s1"
 WRONG = [
     ("circuit.json", ["circuit"], with_a_head_more, "with L3.H2"),
-    ("circuit.json", ["attention"], lambda all: {k: [[0.1, 0.2]] for k in all}, "another model"),
-    ("circuit.json", ["evidence", "sequences"], 10**12, "less than or equal to 1000000"),
+    (
+        "circuit.json",
+        ["attention"],
+        lambda all: {k: [[0.1, 0.2]] for k in all},
+        "another model",
+    ),
+    (
+        "circuit.json",
+        ["evidence", "sequences"],
+        10**12,
+        "less than or equal to 1000000",
+    ),
     ("circuit.json", ["evidence", "drawn"], 0, "greater than or equal to 1"),
     ("circuit.json", ["evidence", "alone"], {"L0.H0": 0.1, "L0.H7": 0.1}, "with L0.H7"),
     ("circuits.json", ["idle"], with_a_head_more, "with L3.H2"),
@@ -61,7 +73,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "way", "value", "told"), WRONG)
-def test_a_finding_of_another_model_is_told_and_shown_nowhere(copy, name, way, value, told):
+def test_a_finding_of_another_model_is_told_and_shown_nowhere(
+    copy, name, way, value, told
+):
     assert faults_of(copy) == []
     write_json(copy / name, changed(read_json(copy / name), way, value))
     faults = faults_of(copy)
@@ -82,7 +96,9 @@ def test_a_relation_that_the_task_does_not_have_is_told(copy, name, way, relatio
 
 
 HOW = {"threshold": 10.0, "sequences": 8, "trials": False}
-ELSEWHERE = f"from headway.find import discover; import sys; discover(sys.argv[1], **{HOW!r})"
+ELSEWHERE = (
+    f"from headway.find import discover; import sys; discover(sys.argv[1], **{HOW!r})"
+)
 
 
 def test_a_circuit_is_the_same_bytes_each_time(copy):
@@ -91,7 +107,9 @@ def test_a_circuit_is_the_same_bytes_each_time(copy):
         discover(copy, **HOW)
         written.append((copy / "circuit.json").read_bytes())
     assert written[0] == written[1]
-    assert {"verdicts", "seconds", "unique"}.isdisjoint(read_json(copy / "circuit.json"))
+    assert {"verdicts", "seconds", "unique"}.isdisjoint(
+        read_json(copy / "circuit.json")
+    )
 
 
 @pytest.mark.slow
@@ -99,7 +117,9 @@ def test_a_circuit_is_the_same_bytes_in_each_process(copy):
     written = []
     for seed in "17":
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", ELSEWHERE, copy], env=environment, check=True)
+        subprocess.run(
+            [sys.executable, "-c", ELSEWHERE, copy], env=environment, check=True
+        )
         written.append((copy / "circuit.json").read_bytes())
         (copy / "circuit.json").unlink()
     discover(copy, **HOW)

@@ -1,4 +1,6 @@
-"""Things that training steps ask for: which depth, which hops, and where in the model."""
+"""Things that training steps ask for: which depth, which hops, and where in the
+model.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -10,7 +12,15 @@ import torch.nn.functional as F
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.theory import closed_form
-from headway.training import Implicit, RunConfig, Stream, TrainingConfig, evaluate, held_out, train
+from headway.training import (
+    Implicit,
+    RunConfig,
+    Stream,
+    TrainingConfig,
+    evaluate,
+    held_out,
+    train,
+)
 from headway_experiments.curricula import (
     FinalHop,
     FinalMixture,
@@ -70,7 +80,9 @@ def test_a_shallower_sequence_asks_for_its_own_hops(final, train_examples):
     for hop, role in enumerate(answers):
         places = shallow.roles[:, role]
         wanted = tokens.gather(1, places[..., None].expand(-1, -1, 4))
-        told = shallow.targets[:, :, hop].gather(1, queries[..., None].expand(-1, -1, 4))
+        told = shallow.targets[:, :, hop].gather(
+            1, queries[..., None].expand(-1, -1, 4)
+        )
         assert torch.equal(told, wanted)
 
 
@@ -119,7 +131,12 @@ def test_a_random_hop_is_each_about_equally_often():
         assert 70 <= count <= 130
 
 
-SCHEDULES = [Growing(4), Scheduled("rising", 4), Scheduled("falling", 4), Scheduled("random")]
+SCHEDULES = [
+    Growing(4),
+    Scheduled("rising", 4),
+    Scheduled("falling", 4),
+    Scheduled("random"),
+]
 
 
 @pytest.mark.parametrize("curriculum", SCHEDULES)

@@ -42,15 +42,27 @@ def tokens(weights: str | None = None, every: int = 200, **training) -> RunConfi
 def moved(run: Run, first: int, last: int) -> set[str]:
     """The weights, by TransformerLens' names, that are not the same at two steps."""
     before, after = (run.model(step).state_dict() for step in (first, last))
-    names = {"embed.weight": ["W_E"], "pos_embed.weight": ["W_pos"], "unembed.weight": ["W_U"]}
+    names = {
+        "embed.weight": ["W_E"],
+        "pos_embed.weight": ["W_pos"],
+        "unembed.weight": ["W_U"],
+    }
     for layer in range(2):
-        names[f"blocks.{layer}.attn.qkv.weight"] = [f"W_{name}.{layer}" for name in "QKV"]
+        names[f"blocks.{layer}.attn.qkv.weight"] = [
+            f"W_{name}.{layer}" for name in "QKV"
+        ]
         ends = {"attn.out": "W_O", "mlp.up": "W_in", "mlp.down": "W_out"}
-        names |= {f"blocks.{layer}.{key}.weight": [f"{w}.{layer}"] for key, w in ends.items()}
+        names |= {
+            f"blocks.{layer}.{key}.weight": [f"{w}.{layer}"] for key, w in ends.items()
+        }
     found = set()
     for key in before:  # a bias goes by its own name
         told = names.get(key, [key])
-        parts = zip(told, *(state[key].chunk(len(told)) for state in (before, after)), strict=True)
+        parts = zip(
+            told,
+            *(state[key].chunk(len(told)) for state in (before, after)),
+            strict=True,
+        )
         found |= {name for name, a, b in parts if not torch.equal(a, b)}
     return found
 
@@ -64,7 +76,10 @@ def test_only_what_is_named_is_trained(tmp_path, optimizer):
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_stages_come_one_after_the_other(tmp_path, optimizer):
     config = tokens(
-        weights="W_O.1 > W_K.1 W_V.1 > W_out", every=2, optimizer=optimizer, momentum=0.9
+        weights="W_O.1 > W_K.1 W_V.1 > W_out",
+        every=2,
+        optimizer=optimizer,
+        momentum=0.9,
     )
     run = train(config, tmp_path / "run")
     assert moved(run, 0, 2) == {"W_O.1"}
@@ -111,7 +126,9 @@ def test_descent_is_that_of_torch(tmp_path):
 
 
 def test_linear_attention_takes_the_scores_for_the_pattern():
-    config = TransformerConfig(1, 8, 1, d_mlp=0, attention="linear", norm="none", init="fan_in")
+    config = TransformerConfig(
+        1, 8, 1, d_mlp=0, attention="linear", norm="none", init="fan_in"
+    )
     model = Transformer(config, 2, 5, 4, 4, vocabulary=5)
     inputs = torch.tensor([[0, 3, 1, 2]])
     x = model.embedded(inputs)
@@ -123,9 +140,12 @@ def test_linear_attention_takes_the_scores_for_the_pattern():
 
 
 def test_memories_start_from_nothing():
-    config = TransformerConfig(2, 16, 1, norm="none", init="associative", positions="none")
+    config = TransformerConfig(
+        2, 16, 1, norm="none", init="associative", positions="none"
+    )
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
-    assert model.embedded(torch.zeros(1, 4).long()).std(1).max() == 0  # places do not count
+    # Places do not count.
+    assert model.embedded(torch.zeros(1, 4).long()).std(1).max() == 0
     for layer, block in enumerate(model.layers):
         query, key, value = block.attn.qkv.weight.chunk(3)
         assert torch.equal(query, torch.eye(16))
@@ -145,10 +165,14 @@ def test_embeddings_can_be_orthonormal():
     read = model.unembed.weight
     assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)
     assert not model.layers[1].attn.out.weight.any()
-    few = TransformerConfig(2, 22, 1, d_head=8, d_mlp=0, norm="none", init="orthonormal")
+    few = TransformerConfig(
+        2, 22, 1, d_head=8, d_mlp=0, norm="none", init="orthonormal"
+    )
     narrow = TransformerConfig(2, 21, 1, d_mlp=0, norm="none", init="orthonormal")
     for shape, vocabulary in ((few, 7), (narrow, 7), (config, None)):
-        with pytest.raises(HeadwayError, match=r"model.init = 'orthonormal' .* for tokens"):
+        with pytest.raises(
+            HeadwayError, match=r"model.init = 'orthonormal' .* for tokens"
+        ):
             Transformer(shape, 7, 7, 4, 4, vocabulary=vocabulary)
 
 

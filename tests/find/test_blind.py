@@ -27,7 +27,9 @@ STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 
 
 class Line(torch.nn.Module):
-    """A model of one layer that adds what stands where its attention is fixed to lie."""
+    """A model of one layer that adds what stands where its attention is fixed to
+    lie.
+    """
 
     n_layers = 1
 
@@ -79,8 +81,14 @@ def by_value(inputs):
         ),
         (lambda x: torch.zeros(len(x), 9, 9), "all so far"),
         (by_value, "smallest any token"),
-        (lambda x: 40 * (x[:, :, None] < x[:, None]) - 4.0 * x[:, None], "smallest larger token"),
-        (lambda x: 40 * (x < 3)[:, None] + 4.0 * torch.arange(9), "latest token of 0–2"),
+        (
+            lambda x: 40 * (x[:, :, None] < x[:, None]) - 4.0 * x[:, None],
+            "smallest larger token",
+        ),
+        (
+            lambda x: 40 * (x < 3)[:, None] + 4.0 * torch.arange(9),
+            "latest token of 0–2",
+        ),
         (
             lambda x: 40 * torch.where(x[..., None] < 4, BACK, FIRST),
             "previous token for tokens 0–3",
@@ -94,7 +102,9 @@ def test_a_head_is_read(scores, name):
 
 
 class Induction(torch.nn.Module):
-    """Layer 0 brings the token before; layer 1 looks where that is the query's own token."""
+    """Layer 0 brings the token before; layer 1 looks where that is the query's own
+    token.
+    """
 
     n_layers, n_heads = 2, 1
 
@@ -106,10 +116,17 @@ class Induction(torch.nn.Module):
         tap = tap or (lambda _, pattern: pattern)
         n = inputs.shape[1]
         tokens, hidden = torch.eye(8)[inputs], torch.ones(n, n).triu(1).bool()
-        before = self.sharp * torch.eye(n).roll(1, 0) + self.astray * (tokens @ tokens.mT)[:, None]
-        brought = tap(0, before.masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
+        before = (
+            self.sharp * torch.eye(n).roll(1, 0)
+            + self.astray * (tokens @ tokens.mT)[:, None]
+        )
+        brought = (
+            tap(0, before.masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
+        )
         scores = 40.0 * tokens @ brought.mT + 0.5 * torch.arange(n)
-        above = tap(1, scores[:, None].masked_fill(hidden, -torch.inf).softmax(-1))[:, 0]
+        above = tap(1, scores[:, None].masked_fill(hidden, -torch.inf).softmax(-1))[
+            :, 0
+        ]
         return 9 * above @ tokens
 
 
@@ -122,14 +139,20 @@ def test_a_head_that_only_heads_above_need_is_read_however_noisy(scores):
 
 
 class Counted(Line):
-    """Says in steps how much attention the first position keeps, and hides tokens 7 as padding."""
+    """Says in steps how much attention the first position keeps, and hides tokens 7 as
+    padding.
+    """
 
     def __init__(self):
-        super().__init__(lambda x: 60.0 * ((x[:, :, None] == x[:, None]) | (torch.arange(9) == 0)))
+        super().__init__(
+            lambda x: 60.0 * ((x[:, :, None] == x[:, None]) | (torch.arange(9) == 0))
+        )
 
     def forward(self, inputs, tap=None):
         padding = (inputs == 7)[:, None]
-        scores = self.scores(inputs).masked_fill(torch.ones(9, 9).triu(1).bool(), -torch.inf)
+        scores = self.scores(inputs).masked_fill(
+            torch.ones(9, 9).triu(1).bool(), -torch.inf
+        )
         pattern = scores.masked_fill(padding, -torch.inf).softmax(-1)[:, None]
         pattern = (pattern if tap is None else tap(0, pattern))[:, 0, :, 0]
         steps = (pattern[..., None] > 1 / (torch.arange(8) + 1.5)).float()
@@ -150,7 +173,9 @@ def test_a_head_without_a_slope_is_read_and_padding_is_no_key():
     circuit = read(Bench(Counted(), Padded(), sample))
     name = "same token and own position and first position"
     assert str(circuit.mechanisms[0, 0]) == name
-    every = Patterns(Counted(), sample, Related({}, Composed(sample.inputs))).alone("all so far")
+    every = Patterns(Counted(), sample, Related({}, Composed(sample.inputs))).alone(
+        "all so far"
+    )
     assert not every[::2, :, 7:].any()
     assert every[1::2, 8, 7:].all()
 
@@ -159,7 +184,9 @@ def test_places_that_sharp_attention_never_reads_are_keys_all_the_same():
     sharp = Line(lambda x: 200.0 * (x == 3)[:, None].expand(-1, 9, -1))
     found = read(Bench(sharp, Symbols(), SAMPLE)).mechanisms[0, 0]
     assert str(found).startswith("token 3")
-    every = Patterns(sharp, SAMPLE, Related({}, Composed(SAMPLE.inputs))).alone("all so far")
+    every = Patterns(sharp, SAMPLE, Related({}, Composed(SAMPLE.inputs))).alone(
+        "all so far"
+    )
     assert (every[:, 8] > 0).all()
 
 
@@ -180,7 +207,9 @@ class Before(Symbols):
 
 
 def test_a_head_that_does_the_work_of_another_is_not_left_at_its_mean():
-    found = discover(Line(before, weights=(1.0, 1.0)), Before(), trials=False, sequences=32)
+    found = discover(
+        Line(before, weights=(1.0, 1.0)), Before(), trials=False, sequences=32
+    )
     assert found.faithful
     (path,) = found.circuit.paths
     assert path.relation == "previous token"
@@ -188,7 +217,9 @@ def test_a_head_that_does_the_work_of_another_is_not_left_at_its_mean():
 
 def test_heads_that_exchange_needs_are_not_idle_though_another_does_their_work():
     twins = Line(before, weights=(1.0, 1.0))
-    bench = Bench(twins, Before(), Before().sample(64, torch.Generator().manual_seed(0)))
+    bench = Bench(
+        twins, Before(), Before().sample(64, torch.Generator().manual_seed(0))
+    )
     both = [(0, 0), (0, 1)]
     assert Reader(bench).idle() != []
     assert Reader(bench, needed=both).idle() == []
@@ -203,15 +234,21 @@ def test_a_head_that_changes_no_answer_is_idle():
             return 9 * torch.nn.functional.one_hot(inputs, 8).float() + 0 * heard
 
     assert read(Bench(Deaf(by_value), Symbols(), SAMPLE)).mechanisms == {(0, 0): Mean()}
-    with pytest.raises(HeadwayError, match=r"there is no circuit to find|has not learnt the task"):
+    with pytest.raises(
+        HeadwayError, match=r"there is no circuit to find|has not learnt the task"
+    ):
         discover(Deaf(by_value), Symbols(), threshold=None)
 
 
 def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
     model = Line(by_value)
-    found = discover(model, Symbols(), sequences=32, trials=False, threshold=9.0, workers=1)
+    found = discover(
+        model, Symbols(), sequences=32, trials=False, threshold=9.0, workers=1
+    )
     again = Circuit.from_json(found.circuit.to_json())
-    given = discover(model, Symbols(), sequences=32, circuit=again, threshold=9.0, workers=1)
+    given = discover(
+        model, Symbols(), sequences=32, circuit=again, threshold=9.0, workers=1
+    )
     assert given.evidence.replaced == found.evidence.replaced
     assert list(found.attention)[-1] == str(found.circuit.paths[0].relation)
 
@@ -271,7 +308,8 @@ def seen(model, relation, task=RUNS):
 
 def test_what_a_head_does_beyond_its_mechanism_is_said():
     right = seen(Line(before), "previous token")
-    assert right.explained == pytest.approx(8 / 9, abs=1e-3)  # the first has none before it
+    # The first has none before it.
+    assert right.explained == pytest.approx(8 / 9, abs=1e-3)
     assert list(right.rest.values()) == [pytest.approx(1 / 9, abs=1e-3)]
     wrong = seen(Line(before), "first position")
     assert wrong.explained < 0.5
@@ -284,8 +322,12 @@ def test_rivals_are_told_apart_where_they_differ():
     like, *_ = look.rivals
     assert 0.5 <= like.same < 1
     near = replace(look, rivals=[replace(like, same=0.999)])
-    said = of_looks([near], Circuit({(0, 0): Paths(frozenset({"previous token"}))}), faithful=True)
-    assert "is the same on 0.99 of these" in " ".join(said), "on all, it would be no rival"
+    said = of_looks(
+        [near], Circuit({(0, 0): Paths(frozenset({"previous token"}))}), faithful=True
+    )
+    assert "is the same on 0.99 of these" in " ".join(said), (
+        "on all, it would be no rival"
+    )
     assert like.follows == pytest.approx(1.0, abs=1e-3)
     assert not like.wins
     lost = seen(Line(before), like.rival).rivals[0]
@@ -301,7 +343,10 @@ def test_a_relation_within_another_is_told_from_it():
 def test_tokens_by_which_heads_share_the_work_are_found():
     def small_alone(inputs):
         scores = before(inputs).clone()
-        return scores * (inputs < 3)[:, None] + 40.0 * torch.eye(9) * (inputs >= 3)[:, None]
+        return (
+            scores * (inputs < 3)[:, None]
+            + 40.0 * torch.eye(9) * (inputs >= 3)[:, None]
+        )
 
     tokens = seen(Line(small_alone), "previous token").tokens
     assert min(tokens[t] for t in (0, 1, 2)) > 0.9
@@ -322,7 +367,9 @@ def test_a_head_that_no_relation_explains_is_named():
     own = discover(Line(by_value), Symbols(), **given, threshold=9.0)
     assert own.faithful
     assert "L0.H0 (idle): 0.97 smallest any token" in str(own)
-    unread = discover(Line(by_value), Symbols(), **given, threshold=own.intact_loss + 0.01)
+    unread = discover(
+        Line(by_value), Symbols(), **given, threshold=own.intact_loss + 0.01
+    )
     assert not unread.faithful
     assert [look.explained for look in unread.looks] == [0]
     assert next(iter(unread.looks[0].rest)) == "smallest any token"
@@ -348,9 +395,13 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     assert found.circuit.program.splitlines()[1] == "L0.H0 = aggregate(table(x0), x0)"
     again = Discovery.from_json(found.to_json())
     assert again.circuit == found.circuit
-    with pytest.raises(HeadwayError, match=r"looks = .* is not allowed: it must be at heads of"):
+    with pytest.raises(
+        HeadwayError, match=r"looks = .* is not allowed: it must be at heads of"
+    ):
         Discovery.from_json(found.to_json() | {"circuit": {"L5.H0": "mean"}})
-    given = discover(Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit)
+    given = discover(
+        Line(scores), Symbols(), sequences=64, threshold=9.0, circuit=again.circuit
+    )
     assert given.evidence.likeness.circuit.agreement > 0.9
 
 
@@ -366,15 +417,21 @@ def test_what_heads_below_bring_is_in_a_table():
 
 
 def test_what_was_discovered_is_among_the_candidates():
-    found = discover(Line(by_value), Symbols(), sequences=32, trials=False, threshold=9.0)
+    found = discover(
+        Line(by_value), Symbols(), sequences=32, trials=False, threshold=9.0
+    )
     assert found.circuit.paths
-    bench = Bench(Line(by_value), Symbols(), held_out(Symbols(), 32, 0, "cpu", "circuit"))
+    bench = Bench(
+        Line(by_value), Symbols(), held_out(Symbols(), 32, 0, "cpu", "circuit")
+    )
     assert {*found.circuit.paths} <= {*candidates_among(bench, found.circuit)}
 
 
 def test_a_circuit_is_a_program():
     two = ["after same token, else first position"]
-    circuit = Circuit.from_json({"L0.H0": ["previous token"], "L0.H1": "mean", "L1.H0": two})
+    circuit = Circuit.from_json(
+        {"L0.H0": ["previous token"], "L0.H1": "mean", "L1.H0": two}
+    )
     assert circuit.program.splitlines() == [
         "x0 = embed(sequence)",
         'L0.H0 = aggregate(select("previous token"), x0)',
@@ -386,13 +443,19 @@ def test_a_circuit_is_a_program():
 
 
 def test_others_checkpoints_are_dated_at_half_of_the_final_attention():
-    models = {step: Line(lambda x, step=step: step / 40 * before(x)) for step in (0, 1, 2, 40)}
+    models = {
+        step: Line(lambda x, step=step: step / 40 * before(x)) for step in (0, 1, 2, 40)
+    }
     circuit = Circuit({(0, 0): Paths(frozenset({"previous token"}))})
     timeline = emergence(models, circuit, RUNS)
     (history,) = timeline.paths
     (half,) = timeline.half.values()
     assert half is not None
-    later = [x for step, x in zip(timeline.steps, history.attention, strict=True) if step >= half]
+    later = [
+        x
+        for step, x in zip(timeline.steps, history.attention, strict=True)
+        if step >= half
+    ]
     assert later == [x for x in history.attention if x > history.attention[-1] / 2]
 
 
@@ -413,11 +476,17 @@ def test_an_average_in_which_some_tokens_count_less_is_read():
     assert name.startswith("all so far by weight (token 0 0.4")  # exp(-0.7) = 0.497
     own = attention_patterns(Line(scores), batch.inputs)[:, 0, 0]
     patterns = Patterns(Line(scores), batch, Related({}, Composed(batch.inputs)))
-    assert torch.allclose(patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01)
+    assert torch.allclose(
+        patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01
+    )
 
 
-@pytest.mark.parametrize(("alike", "name"), [(2.5, "mirror position"), (-9.0, CONDITION)])
-def test_a_condition_is_no_part_of_what_a_head_follows_without_it(alike, name, monkeypatch):
+@pytest.mark.parametrize(
+    ("alike", "name"), [(2.5, "mirror position"), (-9.0, CONDITION)]
+)
+def test_a_condition_is_no_part_of_what_a_head_follows_without_it(
+    alike, name, monkeypatch
+):
     def scores(x):
         return torch.eye(9).flip(0) * torch.where(x == x.flip(1), alike, 3.0)[..., None]
 
@@ -427,7 +496,9 @@ def test_a_condition_is_no_part_of_what_a_head_follows_without_it(alike, name, m
     def likeness(head, name, rows=None):
         return own(head, name, rows) if rows else float(name == CONDITION)
 
-    reader = Reader(Bench(Line(scores), Rarely(), Rarely().sample(64, torch.Generator())))
+    reader = Reader(
+        Bench(Line(scores), Rarely(), Rarely().sample(64, torch.Generator()))
+    )
     own = reader.likeness
     monkeypatch.setattr(reader, "moved", moved)
     monkeypatch.setattr(reader, "likeness", likeness)

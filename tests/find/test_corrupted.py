@@ -20,11 +20,12 @@ INDUCTION, PREVIOUS = "L1.H2 after same token", "L0.H1 previous token"
 
 
 class Planted(torch.nn.Module):
-    """An induction head, which reads what a previous-token head brought, among other heads.
+    """An induction head, which reads what a previous-token head brought, among other
+    heads.
 
     Args:
-        brought: how much of what each of two heads of the first layer brings it reads; the second
-            attends to the previous token, too, if this is not 0.
+        brought: how much of what each of two heads of the first layer brings it reads;
+            the second attends to the previous token, too, if this is not 0.
     """
 
     n_layers, n_heads = 2, 3
@@ -39,7 +40,9 @@ class Planted(torch.nn.Module):
         own, before = torch.eye(n), torch.eye(n).roll(1, 0)
         one, two = self.brought
         other = before if two else 0 * own
-        scores = torch.stack([own, 2 * before, 2 * other]).expand(len(inputs), -1, -1, -1)
+        scores = torch.stack([own, 2 * before, 2 * other]).expand(
+            len(inputs), -1, -1, -1
+        )
         first = tap(0, weighed(5 * scores)) @ tokens[:, None]
         heard = one * first[:, 1] + two * first[:, 2]
         alike = tokens @ heard.transpose(1, 2)
@@ -66,7 +69,9 @@ def test_an_induction_head_and_the_one_that_brings_its_key_are_named(found):
     assert {trial.jaccard for trial in found.evidence.trials} == {1.0}
 
 
-@pytest.mark.parametrize(("brought", "is_named"), [((1.0, 0.02), False), ((0.4, 0.4), True)])
+@pytest.mark.parametrize(
+    ("brought", "is_named"), [((1.0, 0.02), False), ((0.4, 0.4), True)]
+)
 def test_a_head_below_is_named_only_if_much_of_the_attention_above_is_lost_without_it(
     brought, is_named
 ):
@@ -83,7 +88,8 @@ def test_what_is_measured_is_what_it_is_called(found):
     lines = {str(one.path): one for one in found.evidence.necessity}
     own, without = found.intact_loss, found.evidence.likeness.ablated.loss
     assert lines[INDUCTION].loss == pytest.approx(without, rel=0.05)
-    # In the corrupted sequence the head below attends as it should, so that nothing is lost.
+    # In the corrupted sequence the head below attends as it should, so that nothing is
+    # lost.
     assert lines[PREVIOUS].loss == pytest.approx(found.replaced_loss, rel=0.05)
     cost = found.evidence.judgement.paths[AttentionPath.parse(PREVIOUS)]
     assert cost.most > 0.5
@@ -123,7 +129,9 @@ def test_a_corrupted_head_attends_as_in_the_corrupted_sequence():
     assert torch.equal(bench.patterns.dense(Corrupted(), (1, 2)), there[:, 1, 2])
     rows = bench.patterns.dense(Paths(frozenset({"same token"})), (1, 2))
     assert torch.equal(rows[:, :-2], there[:, 1, 2, :-2])
-    assert bench.patterns.edit((1, 2), KnockOut(frozenset({"same token"})), there[:, 1, 2]).all
+    assert bench.patterns.edit(
+        (1, 2), KnockOut(frozenset({"same token"})), there[:, 1, 2]
+    ).all
 
 
 class Echo(Task):

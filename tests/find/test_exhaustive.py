@@ -1,4 +1,6 @@
-"""Every minimal circuit there is, against judging every set of paths by whole forward passes."""
+"""Every minimal circuit there is, against judging every set of paths by whole forward
+passes.
+"""
 
 import json
 import random
@@ -47,13 +49,17 @@ def slow_losses(bench, candidates):
         some = candidates[i : i + 64]
         inputs = bench.batch.inputs.repeat(len(some), 1, 1)
         said = bench.model(inputs, tap_of(bench.patterns, some, slice(None)))
-        wrong = said.unflatten(-1, bench.batch.targets.shape[2:]).unflatten(0, (len(some), -1))
+        wrong = said.unflatten(-1, bench.batch.targets.shape[2:]).unflatten(
+            0, (len(some), -1)
+        )
         losses += (wrong - bench.batch.targets).square().mean((1, 2, 3, 4)).tolist()
     return losses
 
 
 def between(losses, share):
-    """A limit with about so large a share of the losses below it, and none close to it."""
+    """A limit with about so large a share of the losses below it, and none close to
+    it.
+    """
     ranked = sorted(losses)
     for low, high in pairwise(ranked[int(share * len(ranked)) :]):
         if high - low > 1e-4:
@@ -62,16 +68,23 @@ def between(losses, share):
 
 
 class Drawn:
-    """A random model with random candidates and idle heads, and every set of paths judged."""
+    """A random model with random candidates and idle heads, and every set of paths
+    judged.
+    """
 
     def __init__(self, seed, causal=True):
         rng = random.Random(seed)
         torch.manual_seed(seed)
         task = Retrieval(depth=1 + seed % 2, n_chains=2)
         shape = TransformerConfig(
-            n_layers=rng.choice((2, 3)), d_model=8, n_heads=rng.choice((1, 2)), causal=causal
+            n_layers=rng.choice((2, 3)),
+            d_model=8,
+            n_heads=rng.choice((1, 2)),
+            causal=causal,
         )
-        model = Transformer(shape, task.d_input, task.d_target, task.length, task.n_chains)
+        model = Transformer(
+            shape, task.d_input, task.d_target, task.length, task.n_chains
+        )
         with torch.no_grad():
             for weight in model.parameters():
                 weight.mul_(3)
@@ -97,7 +110,9 @@ class Drawn:
         """Sets below the threshold of which no proper subset is: by the definition."""
         judged = zip(self.sets, self.worst, strict=True)
         serving = [chosen for chosen, worst in judged if worst < self.threshold]
-        return {frozenset(s) for s in serving if not any(other < s for other in serving)}
+        return {
+            frozenset(s) for s in serving if not any(other < s for other in serving)
+        }
 
     def searched(self, first=False, **more):
         about = self.candidates, Circuit(self.idle), self.threshold
@@ -154,7 +169,9 @@ def test_what_a_run_keeps(run, capsys):
     found = discover(run, **quick)
     told = []
     every = every_circuit(run, most=999, watch=lambda *so_far: told.append(so_far))
-    assert run.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
+    assert (
+        run.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
+    )
     assert told[-1] == (len(every.candidates), every.judged, len(every.circuits))
     assert (every.complete, every.most) == (True, 999)
     assert max(every.costs) < every.limit
@@ -174,7 +191,9 @@ def test_what_a_run_keeps(run, capsys):
     assert run.load(MinimalCircuits) is not None, "the same search says the same"
     discover(run, **quick, threshold=0.06)
     assert run.load(MinimalCircuits) is None
-    main(["circuit", str(run.folder), "--trials", "False", "--sequences", "32", "--all"])
+    main(
+        ["circuit", str(run.folder), "--trials", "False", "--sequences", "32", "--all"]
+    )
     out = capsys.readouterr().out
     assert "with the layers above any layer free" in out
     assert "complete, with nothing spare, too: 1 of 1" in out
@@ -186,8 +205,12 @@ def test_bad_input(run):
     with pytest.raises(HeadwayError, match=r"^found = None .* must be a Discovery"):
         every_circuit(known.model, known.task)
     for wrong in ({"most": 0}, {"sequences": 1}):
-        with pytest.raises(HeadwayError, match=rf"^{next(iter(wrong))} = .* is not allowed"):
+        with pytest.raises(
+            HeadwayError, match=rf"^{next(iter(wrong))} = .* is not allowed"
+        ):
             every_circuit(run, **wrong)
     with pytest.raises(HeadwayError, match=r"circuits\.json: sequences is missing"):
         MinimalCircuits.from_json({"limit": 0.05})
-    assert "--step does not go with --all" in refused("circuit", run.folder, "--all", "--step", "1")
+    assert "--step does not go with --all" in refused(
+        "circuit", run.folder, "--all", "--step", "1"
+    )

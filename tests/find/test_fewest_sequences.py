@@ -39,7 +39,9 @@ def test_too_few_sequences_are_refused_before_a_model_is_asked_anything(function
     if function is emergence:
         given = (partial(function, "no run"), partial(function, {0: model}, task=task))
     for called in given:
-        with pytest.raises(HeadwayError, match=f"^sequences = {count} is not allowed") as refusal:
+        with pytest.raises(
+            HeadwayError, match=f"^sequences = {count} is not allowed"
+        ) as refusal:
             called(sequences=count)
         assert re.search(rf"(from|at least) {FEWEST[function]}\b", str(refusal.value))
 

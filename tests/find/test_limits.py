@@ -38,7 +38,9 @@ def test_two_paths_that_can_go_only_together_go():
 
 
 @pytest.mark.parametrize(("times", "heads"), [(1.015, 2), (1.1, 1)])
-def test_a_path_is_kept_if_without_it_the_loss_is_hardly_below_the_threshold(times, heads):
+def test_a_path_is_kept_if_without_it_the_loss_is_hardly_below_the_threshold(
+    times, heads
+):
     def sure(at_key):
         first, second = is_at_key(at_key).unbind(1)
         return torch.where(second, 1.0, 0.1) * first
@@ -67,15 +69,22 @@ def bench_with(wrong: list[int], sequences: int = 16) -> Bench:
 
 @pytest.mark.parametrize("sequences", [8, 16, 24])
 def test_gains_are_slopes_of_the_loss_times_the_change_of_attention(sequences):
-    """The loss at attention a is log(1 + 5 exp(-2a)); uniform attention to four keys is 1/4."""
-    attention, bench = 0.7, bench_of(Ruled([0.7], lambda at_key: 0.05 * at_key[:, 0]), 40)
+    """The loss at attention a is log(1 + 5 exp(-2a)); uniform attention to four keys is
+    1/4.
+    """
+    attention, bench = (
+        0.7,
+        bench_of(Ruled([0.7], lambda at_key: 0.05 * at_key[:, 0]), 40),
+    )
     wrong = 5 * math.exp(-2 * attention)
     slope = -2 * wrong / (1 + wrong)
     assert bench.loss() == pytest.approx(math.log(1 + wrong), rel=1e-5)
     changes = [((0, 0), Uniform()), ((0, 0), KEY)]
     expected = [-slope * (to - attention) for to in (0.25, 1.0)]
     before = bench.forwards
-    assert bench.gains({}, changes, sequences=sequences) == pytest.approx(expected, rel=1e-4)
+    assert bench.gains({}, changes, sequences=sequences) == pytest.approx(
+        expected, rel=1e-4
+    )
     assert bench.forwards - before == pytest.approx(3 * sequences / 40)
 
 
@@ -90,13 +99,17 @@ def test_a_candidate_with_bad_luck_in_the_first_sequences_is_not_given_up():
 
 
 def test_the_spread_of_few_sequences_is_estimated_without_bias():
-    """By n - 1: with n the candidate would be over three standard errors above the limit."""
+    """By n - 1: with n the candidate would be over three standard errors above the
+    limit.
+    """
     bench = bench_with([0, 1, 2, 3, 4], 128)
     first = 5 * math.log(6) / 8
     variance = 5 / 8 * 3 / 8 * math.log(6) ** 2
     limit = first - 2.9 * math.sqrt(variance / 7)
     assert limit < first - 3 * math.sqrt(variance / 8)
-    assert First(bench, 128).losses([{}], limit) == pytest.approx([5 * math.log(6) / 128])
+    assert First(bench, 128).losses([{}], limit) == pytest.approx(
+        [5 * math.log(6) / 128]
+    )
 
 
 def test_a_candidate_that_is_far_above_the_limit_so_far_is_given_up():
@@ -126,10 +139,14 @@ def test_a_candidate_that_is_far_above_the_limit_so_far_is_given_up():
 def test_paths_between_positions_that_share_nothing_by_then_are_not_feasible(
     path, causal, is_possible
 ):
-    """One hop: s1 holds x_0 and p_1, s2 holds p_1 and x_1, s0 holds x_0; s2 stands after s1."""
+    """One hop: s1 holds x_0 and p_1, s2 holds p_1 and x_1, s0 holds x_0; s2 stands
+    after s1.
+    """
     path = AttentionPath.parse(path)
     circuit = Circuit.of([path])
-    assert infeasible(retrieval_flow(1), circuit, causal) == ([] if is_possible else [path])
+    assert infeasible(retrieval_flow(1), circuit, causal) == (
+        [] if is_possible else [path]
+    )
 
 
 def test_the_interval_of_losses_without_a_tail_is_the_normal_one():

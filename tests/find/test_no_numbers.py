@@ -22,7 +22,9 @@ from headway.training import held_out
 from two_back import LENGTH, PAST, TOKENS, WIDTH, LooksBack, TwoBackTold
 
 pytestmark = pytest.mark.filterwarnings("ignore:how the pattern of layer 0")
-"""Some modules here divide what heads read by sums of their patterns, of which `tapped` warns."""
+"""Some modules here divide what heads read by sums of their patterns, of which `tapped`
+warns.
+"""
 
 FEW = {"sequences": 16, "trials": False}
 TASK = TwoBackTold()
@@ -55,17 +57,24 @@ def renormalised_behind(query, key, value):
 def by_reciprocals(query, key, value):
     """What all rows read is no number if one of them has no attention."""
     pattern = weights_of(query, key)
-    return (pattern @ value) * pattern.sum(-1).prod(-1).pow(4).reciprocal()[..., None, None]
+    return (pattern @ value) * pattern.sum(-1).prod(-1).pow(4).reciprocal()[
+        ..., None, None
+    ]
 
 
-@pytest.mark.parametrize("attend", [renormalised, renormalised_in_place, renormalised_behind])
+@pytest.mark.parametrize(
+    "attend", [renormalised, renormalised_in_place, renormalised_behind]
+)
 def test_a_renormalised_module_has_the_circuit_of_the_plain_one(attend):
     plain, other = (
-        discover(model.eval(), TASK, **FEW) for model in (LooksBack(), LooksBack(1, attend))
+        discover(model.eval(), TASK, **FEW)
+        for model in (LooksBack(), LooksBack(1, attend))
     )
     assert other.circuit == plain.circuit
     assert other.yardstick == plain.yardstick
-    assert [one.holds for one in verdicts(other)] == [one.holds for one in verdicts(plain)]
+    assert [one.holds for one in verdicts(other)] == [
+        one.holds for one in verdicts(plain)
+    ]
     assert other.replaced_loss == pytest.approx(plain.replaced_loss, abs=1e-4)
 
 
@@ -100,19 +109,27 @@ def test_other_verbs_take_them_as_infinite(without_zeros):
 
 
 def test_a_gap_has_a_finite_end(monkeypatch):
-    bench = Bench(tapped(LooksBack(), TASK.sample(2, generator()).inputs), TASK, sample())
+    bench = Bench(
+        tapped(LooksBack(), TASK.sample(2, generator()).inputs), TASK, sample()
+    )
     losses = {"own": 0.1, "mean": 0.9, "zero": INFINITE}
 
     def loss(candidate=None):
-        return losses[str(candidate[0, 0]).replace("nothing", "zero") if candidate else "own"]
+        return losses[
+            str(candidate[0, 0]).replace("nothing", "zero") if candidate else "own"
+        ]
 
     monkeypatch.setattr(bench, "loss", loss)
     assert Yardstick.of(bench) == Yardstick(None, "mean", "agreement")
     losses["mean"] = 0.1
-    with refusing("with mean ablation of every head it is 0.100 (with zero ablation it gives no"):
+    with refusing(
+        "with mean ablation of every head it is 0.100 (with zero ablation it gives no"
+    ):
         Yardstick.of(bench)
     losses["mean"] = INFINITE
-    with refusing("with mean and zero ablation of every head the model gives no numbers"):
+    with refusing(
+        "with mean and zero ablation of every head the model gives no numbers"
+    ):
         Yardstick.of(bench)
 
 

@@ -1,4 +1,6 @@
-"""A model of others is called by one thread at a time: what it keeps of a pass is of that pass."""
+"""A model of others is called by one thread at a time: what it keeps of a pass is of
+that pass.
+"""
 
 import os
 import threading
@@ -17,7 +19,9 @@ FEW = {"sequences": 32}
 
 
 class ValueResidual(LooksBack):
-    """Layer 0 leaves its values in the module; those of later layers are added to them."""
+    """Layer 0 leaves its values in the module; those of later layers are added to
+    them.
+    """
 
     def fill(self):
         super().fill()
@@ -104,7 +108,9 @@ def test_headways_own_model_is_called_by_as_many_as_are_asked_for():
     assert most_workers(own, "cpu", 3) == 3
     assert most_workers(own, "cpu") == os.cpu_count()
     assert most_workers(own, "cuda:0", 3) == 1
-    assert most_workers(tapped(LooksBack(), torch.zeros(2, LENGTH).long()), "cpu", 3) == 1
+    assert (
+        most_workers(tapped(LooksBack(), torch.zeros(2, LENGTH).long()), "cpu", 3) == 1
+    )
 
 
 def test_threads_to_come_have_as_many_cores_as_before():

@@ -48,23 +48,31 @@ def test_the_cost_so_far_is_told(solved, monkeypatch):
 
 def test_the_evidence_is_what_the_model_does(solved, found):
     evidence = found.evidence
-    batch = held_out(solved.task, evidence.sequences, solved.config.seed, "cpu", "certificate")
+    batch = held_out(
+        solved.task, evidence.sequences, solved.config.seed, "cpu", "certificate"
+    )
     bench = Bench(solved.model(), solved.task, batch)
     assert bench.loss() == pytest.approx(found.intact_loss, rel=1e-5)
     assert bench.loss(found.circuit) == pytest.approx(found.replaced_loss, rel=1e-5)
     assert len(evidence.necessity) == len(found.circuit.paths)
     for n in evidence.necessity:
-        assert bench.loss(found.circuit.without(n.path)) == pytest.approx(n.loss, rel=1e-5)
+        assert bench.loss(found.circuit.without(n.path)) == pytest.approx(
+            n.loss, rel=1e-5
+        )
     low, high = evidence.interval
     assert 0.7 * low < found.replaced_loss < 1.4 * high
     assert low < high < 2 * low
 
 
-def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(found, solved, tmp_path):
+def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(
+    found, solved, tmp_path
+):
     run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
     run.remove("emergence.json")
     another = Circuit.of(found.circuit.paths[:1])
-    assert [one.path for one in emergence(run, another, sequences=8).paths] == another.paths
+    assert [
+        one.path for one in emergence(run, another, sequences=8).paths
+    ] == another.paths
     assert run.load(Timeline) is None
     dated = emergence(run, found, sequences=8)
     assert run.load(Timeline) == dated
@@ -72,7 +80,9 @@ def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(found, solved,
 
 def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):
     run = train(tiny, tmp_path / "run")
-    with pytest.raises(HeadwayError, match=r"no circuit to find at threshold 0.05.*x_1 \d"):
+    with pytest.raises(
+        HeadwayError, match=r"no circuit to find at threshold 0.05.*x_1 \d"
+    ):
         discover(run)
     with pytest.raises(HeadwayError, match="no circuit yet"):
         saved_discovery(run)
@@ -97,10 +107,14 @@ def test_an_argument_that_is_not_allowed_is_named(solved, found):
         "seed": (-1, 0.5, "x"),
     }
     for argument, value in ((name, value) for name in wrong for value in wrong[name]):
-        with pytest.raises(HeadwayError, match=rf"^{argument} = .* must be (a |)(whole |)numb"):
+        with pytest.raises(
+            HeadwayError, match=rf"^{argument} = .* must be (a |)(whole |)numb"
+        ):
             discover(solved, **{argument: value})
     for checkpoints in (3, [3], {}, {"1": 0}, {-1: 0, 5: 0}, {0.5: 0}):
-        with pytest.raises(HeadwayError, match=r"^checkpoints = .*: it must be models by their st"):
+        with pytest.raises(
+            HeadwayError, match=r"^checkpoints = .*: it must be models by their st"
+        ):
             emergence(checkpoints, found, solved.task)
     with pytest.raises(HeadwayError, match=r"^sequences = 0"):
         emergence(solved, found, sequences=0)
@@ -113,7 +127,9 @@ def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
     kept = solved.read(f"circuit_{before:07d}.json")
     assert (kept["step"], Discovery.from_json(kept)) == (before, at)
     assert solved.read("circuit.json")["step"] == last
-    with pytest.raises(HeadwayError, match=r"step = 7 is not allowed: .* checkpoints: 0, 20"):
+    with pytest.raises(
+        HeadwayError, match=r"step = 7 is not allowed: .* checkpoints: 0, 20"
+    ):
         discover(solved, step=7)
 
 
@@ -125,7 +141,9 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     assert given.circuit == wrong
     kept = solved.read("emergence.json")
     assert [history.path for history in emergence(solved, path).paths] == wrong.paths
-    assert solved.read("emergence.json") == kept, "it is of another circuit than circuit.json"
+    assert solved.read("emergence.json") == kept, (
+        "it is of another circuit than circuit.json"
+    )
     assert not given.faithful
     assert not given.evidence.trials
     assert Discovery.from_json(solved.read("circuit_given.json")) == given
@@ -139,28 +157,40 @@ def test_all_circuits_are_judged_beside_the_one_of_the_file(
     run = Run.open(shutil.copytree(solved.folder, "run"))
     run.write("circuit.json", found.to_json())
     file = Path("my circuit.json")
-    spare = found.circuit.adding(AttentionPath.of(*found.circuit.useful_heads[0], "s0←s0"))
+    spare = found.circuit.adding(
+        AttentionPath.of(*found.circuit.useful_heads[0], "s0←s0")
+    )
     write_json(file, spare.to_json())
     cli.main(["circuit", "run", "--circuit", str(file), "--sequences", "64", "--all"])
     said = " ".join(capsys.readouterr().out.split())
     assert "the circuit that the search discovered is not one of them" in said
     assert not (run.folder / "circuits.json").exists()
     given = discover(run, circuit=file, sequences=64)
-    assert every_circuit(run, found=given, sequences=64).discovered == tuple(spare.paths)
+    assert every_circuit(run, found=given, sequences=64).discovered == tuple(
+        spare.paths
+    )
     assert every_circuit(run, sequences=64).discovered == tuple(found.circuit.paths)
     assert (run.folder / "circuits.json").exists()
 
 
 def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
-    with pytest.raises(HeadwayError, match=r"head = 'L1.H0' is not .* every head of the mod"):
+    with pytest.raises(
+        HeadwayError, match=r"head = 'L1.H0' is not .* every head of the mod"
+    ):
         discover(solved, circuit=Circuit({(0, 0): Uniform()}))
     unknown = found.circuit.replacing((0, 0), Paths(frozenset({"s0←s9"})))
     with pytest.raises(HeadwayError, match="path = 's0←s9' is not allowed"):
         discover(solved, circuit=unknown)
-    with pytest.raises(HeadwayError, match=r"^circuit = \{.*\} is not allowed: it must be a Circ"):
+    with pytest.raises(
+        HeadwayError, match=r"^circuit = \{.*\} is not allowed: it must be a Circ"
+    ):
         discover(solved, circuit=found.circuit.to_json())
     path = tmp_path / "no.json"
-    for heads, why in (({"head": 1}, "no circuit"), ({}, "circuit = {}"), (TABLES, "by table")):
+    for heads, why in (
+        ({"head": 1}, "no circuit"),
+        ({}, "circuit = {}"),
+        (TABLES, "by table"),
+    ):
         write_json(path, heads)
         with pytest.raises(HeadwayError, match=why):
             discover(solved, circuit=path)
@@ -191,9 +221,13 @@ def test_emergence_dates_what_was_learnt(solved, found):
         later = next(i for i, x in enumerate(rise) if x > max(rise) / 2)
         assert timeline.steps[later - 1] <= history.needed <= timeline.steps[later]
     learnt = timeline.hops["x_1"] or 0.0
-    around = [m["partial"]["x_1"] for m in solved.metrics() if abs(m["step"] - learnt) <= 20]
+    around = [
+        m["partial"]["x_1"] for m in solved.metrics() if abs(m["step"] - learnt) <= 20
+    ]
     assert max(around) >= 0.5 > min(around)
-    assert Timeline.from_json(Run.open(solved.folder).read("emergence.json")) == timeline
+    assert (
+        Timeline.from_json(Run.open(solved.folder).read("emergence.json")) == timeline
+    )
 
 
 @pytest.mark.parametrize(

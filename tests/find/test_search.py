@@ -26,19 +26,25 @@ def test_a_path_that_changes_no_answer_is_never_taken(solved):
     assert "s0←s2" in read
     assert not {"s2←s1", "s2←s2"} & read
     paths = bench.patterns.used_as("path")
-    bench.patterns.attention = {name: [[1.0]] * solved.model().n_layers for name in paths}
+    bench.patterns.attention = {
+        name: [[1.0]] * solved.model().n_layers for name in paths
+    }
     taken = candidate_paths(bench, paths, 0.3)
     assert set(taken[2, 0]) == read & set(paths) < set(taken[1, 0]) == set(paths)
 
 
 class Shifted(nn.Module):
-    """Position 1 attends to position 0; then every position takes what is two before it."""
+    """Position 1 attends to position 0; then every position takes what is two before
+    it.
+    """
 
     def forward(self, tokens):
         scores = torch.full((4, 4), -30.0).fill_diagonal_(0)
         scores[1] = torch.tensor([0.0, -30.0, -30.0, -30.0])
         one_hot = nn.functional.one_hot(tokens, 6).float()
-        heads = (scores.expand(len(tokens), 1, 4, 4).softmax(-1) @ one_hot[:, None])[:, 0]
+        heads = (scores.expand(len(tokens), 1, 4, 4).softmax(-1) @ one_hot[:, None])[
+            :, 0
+        ]
         return 40 * nn.functional.pad(heads, (0, 0, 2, 0))[:, :4]
 
 
@@ -49,7 +55,8 @@ def test_where_positions_mix_after_attention_every_path_may_be_taken():
 
 
 class Window(nn.Module):
-    """Its last head does the task alone, by attention to the key of about 0.6 that no path has.
+    """Its last head does the task alone, by attention to the key of about 0.6 that no
+    path has.
 
     The others do it, too, if all of them attend to the key.
     """
@@ -76,10 +83,14 @@ def test_heads_that_were_made_idle_come_back(n_heads):
     task, model = First4(), Window(n_heads)
     found = discover(model, task, trials=False, sequences=16)
     assert found.faithful
-    assert [path.at for path in found.circuit.paths] == [(0, head) for head in range(n_heads - 1)]
+    assert [path.at for path in found.circuit.paths] == [
+        (0, head) for head in range(n_heads - 1)
+    ]
     bench = Bench(model, task, held_out(task, 16, 0, "cpu", "circuit"))
     candidates = candidates_among(bench, found.circuit)
-    every = Exhaustive(bench.losses, candidates, found.circuit, found.threshold).search()
+    every = Exhaustive(
+        bench.losses, candidates, found.circuit, found.threshold
+    ).search()
     assert len(every[0]) == n_heads - 1
 
 
@@ -118,7 +129,9 @@ class NotBlank(Task):
 
 
 def test_a_head_that_averages_over_blanks_follows_the_one_key_that_is_none():
-    """No exchange tells the two apart, as blanks carry nothing; the share of attention does."""
+    """No exchange tells the two apart, as blanks carry nothing; the share of attention
+    does.
+    """
     found = discover(Averaging(), NotBlank(), trials=False, workers=1)
     assert [str(path) for path in found.circuit.paths] == ["L0.H0 query←key"]
     assert [one.holds for one in verdicts(found)] == [True, True, True]
@@ -136,13 +149,17 @@ def test_paths_that_heads_follow_are_found_where_fewer_would_serve():
 def test_a_circuit_that_does_not_serve_is_simplified_as_far_as_costs_nothing():
     task, model = First4(), Window(2)
     bench = Bench(model, task, held_out(task, 16, 0, "cpu", "circuit"))
-    worse = Circuit({(0, 0): Paths(frozenset({"query←mid", "query←query"})), (0, 1): Uniform()})
+    worse = Circuit(
+        {(0, 0): Paths(frozenset({"query←mid", "query←query"})), (0, 1): Uniform()}
+    )
     loss = bench.loss(worse)
     assert simplify(bench, worse, math.nextafter(loss, math.inf)).paths == []
 
 
 def test_no_head_is_made_plain_if_heads_above_look_for_what_it_brings():
-    """A plain head is best with every head replaced, and worst with those above free."""
+    """A plain head is best with every head replaced, and worst with those above
+    free.
+    """
 
     def loss(one):
         mechanism = getattr(one, "mechanisms", one)[0, 0]
@@ -156,19 +173,25 @@ def test_no_head_is_made_plain_if_heads_above_look_for_what_it_brings():
 
     bench = Mock(spec=Bench, free_rows=None, worst=worst, loss=loss)
     bench.gains = lambda _, found: [1.0] * len(found)
-    found = mended(bench, Circuit({(0, 0): Paths(frozenset({"b"}))}), {(0, 0): ["a"]}, 0.16)
+    found = mended(
+        bench, Circuit({(0, 0): Paths(frozenset({"b"}))}), {(0, 0): ["a"]}, 0.16
+    )
     assert found.mechanisms == {(0, 0): Paths(frozenset({"a", "b"}))}
 
 
-def test_the_last_path_of_a_head_goes_too_if_zeros_serve_where_plain_attention_does_not():
+def test_the_last_path_of_a_head_goes_too_if_zeros_serve_and_plain_attention_does_not():
     bench = Mock(spec=Bench, free_rows=None)
-    bench.worst = lambda some, _: [0.0 if "Paths" in repr(x) else math.inf for x, *_ in some]
+    bench.worst = lambda some, _: [
+        0.0 if "Paths" in repr(x) else math.inf for x, *_ in some
+    ]
     assert simplify(bench, Circuit({(0, 0): Paths(frozenset({"a"}))}), 0.5) == Circuit(
         {(0, 0): Paths(frozenset())}
     )
 
 
-def test_of_circuits_that_do_not_serve_the_one_with_the_least_loss_is_taken(monkeypatch):
+def test_of_circuits_that_do_not_serve_the_one_with_the_least_loss_is_taken(
+    monkeypatch,
+):
     tried = [Circuit({(0, head): Uniform()}) for head in range(3)]
     losses, left = dict(zip(map(str, tried), (3.0, 1.0, 2.0), strict=True)), iter(tried)
     bench = Mock(Bench, patterns=Mock(used_as=lambda _: []))
@@ -176,7 +199,10 @@ def test_of_circuits_that_do_not_serve_the_one_with_the_least_loss_is_taken(monk
     monkeypatch.setattr(ways, "worst_of", lambda _, one: losses[str(one)])
     monkeypatch.setattr(ways, "search", lambda *_: next(left))
     monkeypatch.setattr(ways, "candidates_among", lambda *_: range(99))
-    assert ways.searched(bench, Mock(Yardstick, limits=lambda _: [0.1, 0.2, 0.3])) == tried[1]
+    assert (
+        ways.searched(bench, Mock(Yardstick, limits=lambda _: [0.1, 0.2, 0.3]))
+        == tried[1]
+    )
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():
@@ -187,11 +213,16 @@ def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():
     patterns = torch.zeros(2, 1, 1, 4, 4)
     patterns[..., 3, :2] = 0.5  # it attends evenly to both keys of the pair
     summed = [attention_along(patterns, edges).item() for edges in (one, pair, more)]
-    shared = [attention_along(patterns, edges, shared=True).item() for edges in (one, pair, more)]
+    shared = [
+        attention_along(patterns, edges, shared=True).item()
+        for edges in (one, pair, more)
+    ]
     assert summed == [0.5, 1, 1]
     assert shared == pytest.approx([0.5, 1, 2 / 3])
     drawn = torch.rand(2, 1, 1, 4, 4, generator=generator)
-    assert torch.equal(attention_along(drawn, one), attention_along(drawn, one, shared=True))
+    assert torch.equal(
+        attention_along(drawn, one), attention_along(drawn, one, shared=True)
+    )
     both = {"more": [[1.0]], "pair": [[1.0]]}
     along = Mock(attention=both, likeness={"more": [[2 / 3]], "pair": [[1.0]]})
     bench = Mock(Bench, patterns=along, heads=[(0, 0)], model=Mock(n_layers=2))

@@ -42,7 +42,10 @@ class Judge(Judging):
         self.rule, self.heads, self.gain = rule, list(heads), gain
 
     def worst(self, groups, limit=math.inf):
-        losses = [max(self.rule(getattr(x, "mechanisms", x)) for x in group) for group in groups]
+        losses = [
+            max(self.rule(getattr(x, "mechanisms", x)) for x in group)
+            for group in groups
+        ]
         return [loss if loss < limit else math.inf for loss in losses]
 
     def gains(self, _, found):
@@ -92,10 +95,16 @@ def test_where_no_number_of_paths_serves_the_least_loss_is_taken():
     losses = {1: 3.0, 2: 2.0, 3: 4.0}
 
     def rule(chosen):
-        return losses[len(chosen[0, 0].relations)] if isinstance(chosen.get((0, 0)), Paths) else 9.0
+        return (
+            losses[len(chosen[0, 0].relations)]
+            if isinstance(chosen.get((0, 0)), Paths)
+            else 9.0
+        )
 
     judge = Judge(lambda chosen: rule(chosen) if chosen else 0.0)
-    assert propose(judge, {(0, 0): ["a", "b", "c"]}, 1.0).mechanisms == {(0, 0): paths("a", "b")}
+    assert propose(judge, {(0, 0): ["a", "b", "c"]}, 1.0).mechanisms == {
+        (0, 0): paths("a", "b")
+    }
 
 
 @pytest.mark.parametrize("largest", range(6))
@@ -122,7 +131,14 @@ def test_a_head_changes_by_one_path_to_one_alone_or_to_a_plain_mechanism():
     assert changes(Uniform(), ["a", "b"]) == [paths("a"), paths("b"), Identity()]
     from_two = changes(paths("a", "b"), ["a", "b", "c"])
     assert set(from_two) == {
-        *(paths("a", "b", "c"), paths("a"), paths("b"), paths("c"), Uniform(), Identity())
+        *(
+            paths("a", "b", "c"),
+            paths("a"),
+            paths("b"),
+            paths("c"),
+            Uniform(),
+            Identity(),
+        )
     }
     assert {paths("a"), paths("b")} <= set(changes(paths("a", "b"), ["c"]))
     assert NOTHING not in changes(paths("a"), ["a"])
@@ -142,10 +158,14 @@ def by_path_a(chosen):
     return float(chosen[0, 0] != paths("a"))
 
 
-@pytest.mark.parametrize(("gain", "is_taken"), [(-1.0, False), (0.0, False), (0.5, True)])
+@pytest.mark.parametrize(
+    ("gain", "is_taken"), [(-1.0, False), (0.0, False), (0.5, True)]
+)
 def test_changes_that_gain_nothing_to_first_order_are_not_tried(gain, is_taken):
     """Others do gain something to first order, and help nothing."""
-    judge = Judge(by_path_a, gain=lambda mechanism: gain if mechanism == paths("a") else 1.0)
+    judge = Judge(
+        by_path_a, gain=lambda mechanism: gain if mechanism == paths("a") else 1.0
+    )
     circuit = mended(judge, Circuit({(0, 0): NOTHING}), {(0, 0): ["a"]}, 0.5)
     assert circuit.mechanisms == {(0, 0): paths("a") if is_taken else NOTHING}
 
@@ -164,8 +184,12 @@ def test_of_the_changes_judged_together_the_best_is_taken():
 
 
 @pytest.mark.parametrize(("free", "is_taken"), [(0.6, True), (1.1, False)])
-def test_a_plain_mechanism_may_cost_heads_above_no_more_than_the_circuit_loses_now(free, is_taken):
-    """With the head above free the loss is 0.3 before, which is less than the circuit's own 1."""
+def test_a_plain_mechanism_may_cost_heads_above_no_more_than_the_circuit_loses_now(
+    free, is_taken
+):
+    """With the head above free the loss is 0.3 before, which is less than the circuit's
+    own 1.
+    """
 
     def rule(chosen):
         is_plain = chosen[0, 0] == Uniform()
@@ -184,11 +208,19 @@ def test_a_circuit_that_serves_is_not_mended():
 
 
 def test_a_path_stays_if_heads_above_that_are_free_look_for_what_it_brings():
-    """Replaced, the head above needs no help: the loss is low. Free, it finds nothing."""
+    """Replaced, the head above needs no help: the loss is low. Free, it finds
+    nothing.
+    """
 
     def rule(chosen):
         is_free, brings = (1, 0) not in chosen, chosen[0, 0] == paths("a")
-        return 1.0 if is_free and not brings else 0.0 if chosen.get((1, 0)) != NOTHING else 1.0
+        return (
+            1.0
+            if is_free and not brings
+            else 0.0
+            if chosen.get((1, 0)) != NOTHING
+            else 1.0
+        )
 
     circuit = Circuit({(0, 0): paths("a"), (1, 0): paths("b")})
     heads = [(0, 0), (1, 0)]
@@ -204,7 +236,9 @@ def test_a_needed_head_keeps_a_path_though_plain_attention_or_zeros_serve():
 
 
 def test_a_circuit_is_mended_if_it_fails_with_useful_heads_free():
-    """With every head replaced either path serves; the head above, set free, looks for one."""
+    """With every head replaced either path serves; the head above, set free, looks for
+    one.
+    """
 
     def rule(chosen):
         return float((1, 0) not in chosen and chosen[0, 0] != paths("a"))
@@ -238,7 +272,9 @@ def test_of_two_ways_to_fill_rows_while_heads_are_free_the_better_counts(zero, u
 
 
 def looked_for_or_not_at_all(chosen):
-    """The loss where the head above must go, too, if what it looks for is not brought."""
+    """The loss where the head above must go, too, if what it looks for is not
+    brought.
+    """
     brings, above = chosen[0, 0] == paths("a"), chosen.get((1, 0), paths("b"))
     return 0.0 if brings == (above == paths("b")) else 1.0
 
@@ -247,7 +283,9 @@ BOTH = Circuit({(0, 0): paths("a"), (1, 0): paths("b")})
 
 
 def test_two_paths_stay_if_the_upper_head_set_free_looks_for_what_the_lower_brings():
-    """Without both the loss is low; without the lower, the upper head free, it is high."""
+    """Without both the loss is low; without the lower, the upper head free, it is
+    high.
+    """
     neither = {(0, 0): NOTHING, (1, 0): NOTHING}
     assert looked_for_or_not_at_all(neither) == 0.0
     judge = Judge(looked_for_or_not_at_all, [(0, 0), (1, 0)])
@@ -257,14 +295,18 @@ def test_two_paths_stay_if_the_upper_head_set_free_looks_for_what_the_lower_brin
 def test_of_two_paths_that_can_go_the_one_that_costs_less_goes():
     """Without either the loss is low; without both it is not."""
     losses = {frozenset("ab"): 0.0, frozenset("a"): 0.2, frozenset("b"): 0.3}
-    judge = Judge(lambda chosen: losses.get(getattr(chosen[0, 0], "relations", None), 1.0))
+    judge = Judge(
+        lambda chosen: losses.get(getattr(chosen[0, 0], "relations", None), 1.0)
+    )
     circuit = simplify(judge, Circuit({(0, 0): paths("a", "b")}), 0.5)
     assert circuit.mechanisms == {(0, 0): paths("a")}
 
 
 def bench_of(attention, likeness, read, layers=2):
     patterns = Mock(Patterns, attention=attention, likeness=likeness, read=read)
-    return Mock(Bench, patterns=patterns, heads=[(0, 0), (1, 0)], model=Mock(n_layers=layers))
+    return Mock(
+        Bench, patterns=patterns, heads=[(0, 0), (1, 0)], model=Mock(n_layers=layers)
+    )
 
 
 def test_candidates_are_what_a_head_attends_along_and_in_the_last_layer_what_is_read():
@@ -277,7 +319,9 @@ def test_candidates_are_what_a_head_attends_along_and_in_the_last_layer_what_is_
     }
 
 
-@pytest.mark.parametrize(("own", "names"), [("a", {"a", "b"}), ("stay", {"a", "b", "stay"})])
+@pytest.mark.parametrize(
+    ("own", "names"), [("a", {"a", "b"}), ("stay", {"a", "b", "stay"})]
+)
 def test_what_stays_is_a_candidate_only_if_the_circuit_has_such_a_path(own, names):
     every = {"a": [[1.0], [1.0]], "b": [[1.0], [1.0]], "stay": [[1.0], [1.0]]}
     bench = bench_of(every, every, set(every))
@@ -291,4 +335,6 @@ def test_the_circuits_own_paths_are_candidates_though_heads_hardly_attend_along_
     little = {"a": [[0.05], [0.05]]}
     bench = bench_of(little, little, set(little))
     bench.patterns.used_as = lambda use: ["a"] if use == "path" else []
-    assert candidates_among(bench, Circuit({(0, 0): paths("a")})) == [AttentionPath.of(0, 0, "a")]
+    assert candidates_among(bench, Circuit({(0, 0): paths("a")})) == [
+        AttentionPath.of(0, 0, "a")
+    ]

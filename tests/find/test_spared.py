@@ -1,4 +1,6 @@
-"""Heads that are exchanged before the search: which are needed, alone and all at once."""
+"""Heads that are exchanged before the search: which are needed, alone and all at
+once.
+"""
 
 import pytest
 
@@ -40,14 +42,20 @@ def test_heads_whose_exchange_costs_nothing_all_at_once_are_spared(rule, expecte
 def test_of_twins_the_one_whose_exchange_alone_costs_more_is_needed():
     def rule(heads):
         small = {(0, 0): 0.02, (1, 1): 0.01}
-        return 1.0 if {(0, 0), (1, 1)} <= heads else max(small.get(head, 0.0) for head in heads)
+        return (
+            1.0
+            if {(0, 0), (1, 1)} <= heads
+            else max(small.get(head, 0.0) for head in heads)
+        )
 
     assert spared_by(costs_of(rule), HEADS) == [(0, 1), (1, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("seed", [6100, 6011])
 def test_of_a_planted_model_all_but_the_circuits_heads_are_spared(seed):
-    """In both a head carries a mark, the same in all sequences, that tells another what to do."""
+    """In both a head carries a mark, the same in all sequences, that tells another what
+    to do.
+    """
     known = planted(seed)
     bench = bench_of(known.model, known.task)
     assert not known.alternatives
@@ -74,4 +82,7 @@ def test_where_nothing_can_be_exchanged_a_note_says_so(capsys):
     known = compiled(1)
     bench = bench_of(Foreign(known.model), known.task)
     assert spared(bench) is None
-    assert "which heads are needed is not known before the search" in capsys.readouterr().err
+    assert (
+        "which heads are needed is not known before the search"
+        in capsys.readouterr().err
+    )

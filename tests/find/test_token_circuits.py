@@ -1,4 +1,6 @@
-"""Circuits of models that read tokens, along relations of which sequences have more or fewer."""
+"""Circuits of models that read tokens, along relations of which sequences have more or
+fewer.
+"""
 
 import pytest
 import torch
@@ -17,7 +19,9 @@ NAMES = ("previous token", "find^1", "find^2")
 def bench():
     task = Hops(asked=(1, 2), n_places=10)
     config = TransformerConfig(2, 16, 2, d_mlp=8, init="fan_in")
-    model = Transformer(config, 1, task.d_target, task.length, task.n_read, 0, task.vocabulary)
+    model = Transformer(
+        config, 1, task.d_target, task.length, task.n_read, 0, task.vocabulary
+    )
     batch = task.sample(12, torch.Generator().manual_seed(0))
     return Bench(model.eval().requires_grad_(False), task, batch)
 
@@ -25,9 +29,13 @@ def bench():
 def by_hand(batch, relation) -> list[list[tuple[int, list[int]]]]:
     """For every sequence its rows, as lists."""
     found = []
-    for queries, keys in zip(relation.queries.tolist(), relation.keys.tolist(), strict=True):
+    for queries, keys in zip(
+        relation.queries.tolist(), relation.keys.tolist(), strict=True
+    ):
         rows = zip(queries, keys, strict=True)
-        found.append([(q, [k for k in ks if k != NO_KEY]) for q, ks in rows if q != NO_KEY])
+        found.append(
+            [(q, [k for k in ks if k != NO_KEY]) for q, ks in rows if q != NO_KEY]
+        )
     return found
 
 
@@ -71,12 +79,16 @@ def test_a_knock_out_spares_what_is_not_related(bench):
 def test_hops_with_logits_of_their_own_are_judged_by_these():
     task = Composition(asked=(1, 2), n_symbols=3)
     config = TransformerConfig(2, 16, 2, d_mlp=8, init="fan_in", causal=False)
-    model = Transformer(config, 1, task.d_target, task.length, task.n_read, 0, task.vocabulary)
+    model = Transformer(
+        config, 1, task.d_target, task.length, task.n_read, 0, task.vocabulary
+    )
     batch = task.sample(12, torch.Generator().manual_seed(0))
     bench = Bench(model.eval().requires_grad_(False), task, batch)
     intact, replaced = bench.errors([{}, {(0, 0): Paths(frozenset({"y_1"}))}]).mean(1)
     assert torch.allclose(
-        intact, task.targets.partial_losses(model(batch.inputs), batch.targets), atol=1e-5
+        intact,
+        task.targets.partial_losses(model(batch.inputs), batch.targets),
+        atol=1e-5,
     )
     y_1 = bench.patterns.relation("y_1")
     pattern = torch.zeros(12, 6, 6).scatter(2, y_1.keys, 1.0)

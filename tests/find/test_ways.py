@@ -28,7 +28,9 @@ def test_the_ways_by_name():
 
 
 def test_a_way_that_there_is_not_is_refused(known):
-    with pytest.raises(HeadwayError, match=r"way = .* is not allowed: it must be one of told"):
+    with pytest.raises(
+        HeadwayError, match=r"way = .* is not allowed: it must be one of told"
+    ):
         discover(known.model, known.task, way="sideways")
 
 
@@ -58,15 +60,23 @@ def test_a_way_of_ones_own_is_gone(known, way):
 
 def test_a_way_to_a_circuit_that_is_given_is_refused(known):
     circuit = Circuit.of(sorted(known.required))
-    with pytest.raises(HeadwayError, match="way = 'blind' is not allowed: it must be left out"):
+    with pytest.raises(
+        HeadwayError, match="way = 'blind' is not allowed: it must be left out"
+    ):
         discover(known.model, known.task, circuit=circuit, way="blind")
 
 
 def test_heads_that_can_be_spared_get_their_mean_as_far_as_that_serves(known):
-    bench = Bench(known.model, known.task, held_out(known.task, 64, 0, "cpu", "circuit"))
+    bench = Bench(
+        known.model, known.task, held_out(known.task, 64, 0, "cpu", "circuit")
+    )
     yardstick = Yardstick.of(bench)
     right = Circuit.of(sorted(known.required))
     first, last = right.useful_heads
-    assert without_spared(bench, yardstick, right, [first]) == right.replacing(first, Mean())
-    assert without_spared(bench, yardstick, right, [last]) == right, "too much would be lost"
+    assert without_spared(bench, yardstick, right, [first]) == right.replacing(
+        first, Mean()
+    )
+    assert without_spared(bench, yardstick, right, [last]) == right, (
+        "too much would be lost"
+    )
     assert without_spared(bench, yardstick, right, None) == right

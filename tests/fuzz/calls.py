@@ -1,4 +1,6 @@
-"""Calls of the operating system on files of a folder, one by one: each may fail, or be the last."""
+"""Calls of the operating system on files of a folder, one by one: each may fail, or be
+the last.
+"""
 
 import builtins
 import contextlib
@@ -20,7 +22,17 @@ from headway.training import Run, resume, train
 from headway.training.files import read_tensors
 
 NAMES = (
-    *("open", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "link", "truncate"),
+    *(
+        "open",
+        "fsync",
+        "replace",
+        "rename",
+        "mkdir",
+        "unlink",
+        "rmdir",
+        "link",
+        "truncate",
+    ),
     *("ftruncate", "stat", "listdir", "scandir", "close"),
 )
 WRITING = ("open", "mkdir", "write", "fsync")
@@ -34,7 +46,8 @@ At = Callable[[str, str, Any], None]
 
 
 class Calls:
-    """Tells of every call that Python makes on files of a folder (safetensors reads by itself).
+    """Tells of every call that Python makes on files of a folder (safetensors reads by
+    itself).
 
     Args:
         folder: the calls on anything in it are told of.
@@ -49,10 +62,16 @@ class Calls:
         """Within it, calls are told of."""
         with contextlib.ExitStack() as patches:
             for name in NAMES:
-                patches.enter_context(patch.object(os, name, self._told(name, getattr(os, name))))
-            patches.enter_context(patch.object(fcntl, "flock", self._told("flock", fcntl.flock)))
+                patches.enter_context(
+                    patch.object(os, name, self._told(name, getattr(os, name)))
+                )
+            patches.enter_context(
+                patch.object(fcntl, "flock", self._told("flock", fcntl.flock))
+            )
             for module in (io, builtins):
-                patches.enter_context(patch.object(module, "open", self._opened(io.open)))
+                patches.enter_context(
+                    patch.object(module, "open", self._opened(io.open))
+                )
             yield
 
     def _told(self, name: str, call: Any) -> Any:
@@ -83,7 +102,11 @@ class Calls:
                 return written
 
         def opened(file: Any, mode: str = "r", *given: Any, **more: Any) -> Any:
-            if not set(mode) & set("wax+") or "b" not in mode or not self._concerns(file, None):
+            if (
+                not set(mode) & set("wax+")
+                or "b" not in mode
+                or not self._concerns(file, None)
+            ):
                 return call(file, mode, *given, **more)
             self._tell("open", "before", file)
             buffered = io.BufferedRandom if "+" in mode else io.BufferedWriter
@@ -132,7 +155,9 @@ class Failing:
             return
         self.told.append((name, moment))
         at = len(self.told) - 1
-        goes_on = self.on and self.number is not None and at > self.number and name in WRITING
+        goes_on = (
+            self.on and self.number is not None and at > self.number and name in WRITING
+        )
         if at == self.number or goes_on:
             raise OSError(self.code, os.strerror(self.code))
 
@@ -151,7 +176,11 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
     with Calls(folder / "a", calls).watched():
         train(CONFIG, folder / "a" / "run")
     cases = [(n, code, False) for n in range(len(calls.told)) for code in ERRORS]
-    cases += [(n, errno.ENOSPC, True) for n, (name, _) in enumerate(calls.told) if name in WRITING]
+    cases += [
+        (n, errno.ENOSPC, True)
+        for n, (name, _) in enumerate(calls.told)
+        if name in WRITING
+    ]
     if count is not None:
         cases = random.Random(seed).sample(cases, count)
     for n, code, on in cases:
@@ -170,7 +199,9 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
 
 
 def _tried(place: Path, failing: Failing) -> tuple[bool, str]:
-    """Tell whether a run ended although a call failed, and the line that said so if not."""
+    """Tell whether a run ended although a call failed, and the line that said so if
+    not.
+    """
     try:
         with Calls(place.parent, failing).watched():
             train(CONFIG, place)

@@ -1,4 +1,6 @@
-"""Command lines: arbitrary words behind every verb; long work ends where it would begin."""
+"""Command lines: arbitrary words behind every verb; long work ends where it would
+begin.
+"""
 
 import contextlib
 import functools
@@ -17,11 +19,57 @@ from headway.training import Run
 from headway.verbs import listing
 
 WORDS = (
-    *("fast", "nowhere", "depth=2", "depth=-1", "steps=x", "seed=0..3", "=", "a=b", "1e999", "--"),
-    *("status=done", "nan", "3", "-1", "0", "8", "99999999999999999999", "1..99999999999", ","),
-    *("model.n_layers=10000000000", "training.batch_size=1e9", "depth=1..3", "é\udcff", "", "\x00"),
-    *("conditional", "hops", "training.curriculum=growing", "L0.H0 s0←s1", "uniform", "../..", "."),
-    *("table.csv", "page.html", "plan.json", "[" * 2000, "x" * 300, "none", "true", "all", "x.py"),
+    *(
+        "fast",
+        "nowhere",
+        "depth=2",
+        "depth=-1",
+        "steps=x",
+        "seed=0..3",
+        "=",
+        "a=b",
+        "1e999",
+        "--",
+    ),
+    *(
+        "status=done",
+        "nan",
+        "3",
+        "-1",
+        "0",
+        "8",
+        "99999999999999999999",
+        "1..99999999999",
+        ",",
+    ),
+    *(
+        "model.n_layers=10000000000",
+        "training.batch_size=1e9",
+        "depth=1..3",
+        "é\udcff",
+        "",
+        "\x00",
+    ),
+    *(
+        "conditional",
+        "hops",
+        "training.curriculum=growing",
+        "L0.H0 s0←s1",
+        "uniform",
+        "../..",
+        ".",
+    ),
+    *(
+        "table.csv",
+        "page.html",
+        "plan.json",
+        "[" * 2000,
+        "x" * 300,
+        "none",
+        "true",
+        "all",
+        "x.py",
+    ),
 )
 BEGINNINGS = (
     "headway.training.loop.Trainer.fit",
@@ -64,8 +112,12 @@ def line(chance: random.Random, run: str) -> list[str]:
     """A verb, and words behind it of which some are the verb's own options."""
     verb = chance.choice([*listing.VERBS, *listing.added_verbs(), "bogus"])
     if chance.random() < 0.5:  # nearly what somebody would ask for
-        target = [chance.choice([run, run, ".", "fast", "equations"])] * (chance.random() < 0.9)
-        options = chance.sample(options_of(verb), min(len(options_of(verb)), chance.randint(0, 2)))
+        target = [chance.choice([run, run, ".", "fast", "equations"])] * (
+            chance.random() < 0.9
+        )
+        options = chance.sample(
+            options_of(verb), min(len(options_of(verb)), chance.randint(0, 2))
+        )
         given = (one for name in options for one in (name, chance.choice(WORDS)))
         return [verb, *target, *given]
     some = chance.choices([*WORDS, run, run, *options_of(verb)], k=chance.randint(0, 5))
@@ -75,7 +127,9 @@ def line(chance: random.Random, run: str) -> list[str]:
 @functools.cache
 def options_of(verb: str) -> tuple[str, ...]:
     """The options that a verb's help lists."""
-    return tuple(sorted(set(re.findall(r"--[a-z][a-z-]+", called([verb, "--help"])[0]))))
+    return tuple(
+        sorted(set(re.findall(r"--[a-z][a-z-]+", called([verb, "--help"])[0])))
+    )
 
 
 def called(words: list[str]) -> tuple[str, int]:
@@ -85,7 +139,9 @@ def called(words: list[str]) -> tuple[str, int]:
         try:
             cli.main(words)
         except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+            code = (
+                stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+            )
     return said.getvalue(), code
 
 

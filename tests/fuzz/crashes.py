@@ -23,7 +23,10 @@ Act = Callable[[Path], dict[str, Any]]
 def files_in(folder: Path) -> Files:
     """The files in a folder at this moment."""
     paths = sorted(folder.rglob("*"))
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in paths}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
+        for p in paths
+    }
 
 
 def put(folder: Path, files: Files) -> None:
@@ -40,11 +43,12 @@ def put(folder: Path, files: Files) -> None:
 def crashes_of(act: Act, start: Files, folder: Path) -> tuple[Any, int, list[Files]]:
     """Do some work in a folder, every call watched.
 
-    A process that dies leaves what the folder holds at that moment: the content that it has not
-    handed over yet is lost with it.
+    A process that dies leaves what the folder holds at that moment: the content that it
+    has not handed over yet is lost with it.
 
     Returns:
-        All that it leaves, how many crash points there are, and the folders that they leave.
+        All that it leaves, how many crash points there are, and the folders that they
+        leave.
     """
     put(folder, start)
     left: list[Files] = [start]
@@ -67,11 +71,14 @@ def crash_points(tried: Tried, every: int, folder: Path, finished: Run) -> None:
 
     Args:
         tried: takes note.
-        every: how many of the folders that are left are passed over for one that is tried.
+        every: how many of the folders that are left are passed over for one that is
+            tried.
         folder: to work in.
         finished: a run to make a page of.
     """
-    page = {f"run/{name}": content for name, content in files_in(finished.folder).items()}
+    page = {
+        f"run/{name}": content for name, content in files_in(finished.folder).items()
+    }
     acts: dict[str, tuple[Act, Files]] = {
         "a run": (carried_on, {}),
         "a sweep": (_sweep, {}),
@@ -79,9 +86,13 @@ def crash_points(tried: Tried, every: int, folder: Path, finished: Run) -> None:
     }
     for name, (act, start) in acts.items():
         end, points, left = crashes_of(act, start, folder / "watched")
-        tried.note(f"{name}: {points:,} crash points leave {len(left):,} different folders")
+        tried.note(
+            f"{name}: {points:,} crash points leave {len(left):,} different folders"
+        )
         for number, files in enumerate(left[::every]):
-            with tried.case("crash points", f"{name}, folder {number * every} of {len(left)}"):
+            with tried.case(
+                "crash points", f"{name}, folder {number * every} of {len(left)}"
+            ):
                 put(folder / "case", files)
                 found = act(folder / "case")
                 require_same(found, end)

@@ -1,4 +1,6 @@
-"""Files of a run, altered: what says the same must be read, what says nothing must be refused."""
+"""Files of a run, altered: what says the same must be read, what says nothing must be
+refused.
+"""
 
 import contextlib
 import json
@@ -17,10 +19,34 @@ from headway.report.run import run_page
 from headway.training import Run
 
 VALUES = (
-    *(None, True, -1, 0, 0.5, 10**30, 1e308, "", "x", "\x00", "\x1b[2J", "<b>", "../..", "9" * 50),
+    *(
+        None,
+        True,
+        -1,
+        0,
+        0.5,
+        10**30,
+        1e308,
+        "",
+        "x",
+        "\x00",
+        "\x1b[2J",
+        "<b>",
+        "../..",
+        "9" * 50,
+    ),
     *([], {}, [[]], {"a": 1}, "L0.H0 s0←s1", "uniform", 2**63, -(2**31), "é\u202e"),
 )
-NO_JSON = ("NaN", "Infinity", "1e999", "-1e999", "[" * 250 + "]" * 250, "9" * 5000, "01", "'x'")
+NO_JSON = (
+    "NaN",
+    "Infinity",
+    "1e999",
+    "-1e999",
+    "[" * 250 + "]" * 250,
+    "9" * 5000,
+    "01",
+    "'x'",
+)
 """Texts that strict JSON does not allow in the place of a value."""
 SUFFIXES = (".json", ".jsonl", ".safetensors")
 MOST = 2**28
@@ -30,8 +56,13 @@ PASSED_OVER = {
     "environment.json": {"torch", "platform", "device", "cores", "started"},
     "metrics.jsonl": {"rate_scale", "examples_per_second"},
 }
-"""Fields that are written for people, or follow from others; `unknown` in other files, too."""
-FREE = {"metrics.jsonl": {"train_loss", "seconds"}, "outcome.json": {"seconds", "test_loss"}}
+"""Fields that are written for people, or follow from others; `unknown` in other files,
+too.
+"""
+FREE = {
+    "metrics.jsonl": {"train_loss", "seconds"},
+    "outcome.json": {"seconds", "test_loss"},
+}
 """Numbers that need not agree with others."""
 OPTIONAL = {
     **PASSED_OVER,
@@ -48,7 +79,11 @@ Alteration = Callable[[Path, random.Random], bool]
 def read(path: Path) -> Any:
     """The data of a JSON file; of lines, a list."""
     text = path.read_text()
-    return [*map(json.loads, text.splitlines())] if path.suffix == ".jsonl" else json.loads(text)
+    return (
+        [*map(json.loads, text.splitlines())]
+        if path.suffix == ".jsonl"
+        else json.loads(text)
+    )
 
 
 def write(path: Path, data: Any, spelt: Callable[[Any], str] = json.dumps) -> bool:
@@ -84,7 +119,10 @@ def exchanged(data: Any, way: Way, other: Callable[[Any], Any]) -> Any:
 
 
 def drawn(
-    path: Path, chance: random.Random, fits: Callable[[Way], bool], other: Callable[[Any], Any]
+    path: Path,
+    chance: random.Random,
+    fits: Callable[[Way], bool],
+    other: Callable[[Any], Any],
 ) -> bool:
     """Exchange the value at the end of one of the ways that fit, if there is any."""
     data = read(path)
@@ -106,7 +144,9 @@ def is_whole_field(way: Way) -> bool:
 
 
 def respelt(path: Path, chance: random.Random) -> bool:
-    """Fields in another order, other white space, numbers and letters written otherwise."""
+    """Fields in another order, other white space, numbers and letters written
+    otherwise.
+    """
     gaps = ("", " ", "\t  ") if path.suffix == ".jsonl" else ("", " ", "\n\t", "\r\n")
 
     def spelt(value: Any) -> str:
@@ -130,7 +170,9 @@ def with_a_line_that_was_torn(path: Path, chance: random.Random) -> bool:
     """Evaluations, and behind them a part of another one."""
     line = path.read_bytes().split(b"\n")[0]
     with path.open("ab") as file:
-        file.write(chance.choice([line, bytes(len(line))])[: chance.randint(1, len(line))])
+        file.write(
+            chance.choice([line, bytes(len(line))])[: chance.randint(1, len(line))]
+        )
     return True
 
 
@@ -154,13 +196,20 @@ def otherwise_where_nobody_looks(path: Path, chance: random.Random) -> bool:
 def without_what_may_be_missing(path: Path, chance: random.Random) -> bool:
     """A field left out that may be."""
     may = OPTIONAL.get(path.name, set())
-    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, left_out)
+    return drawn(
+        path, chance, lambda way: is_whole_field(way) and way[-1] in may, left_out
+    )
 
 
 def with_another_number(path: Path, chance: random.Random) -> bool:
     """A number that may be what it now is."""
     may, value = FREE.get(path.name, set()), chance.choice([0.0, 0.1, 3.5, 1e30])
-    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, lambda _: value)
+    return drawn(
+        path,
+        chance,
+        lambda way: is_whole_field(way) and way[-1] in may,
+        lambda _: value,
+    )
 
 
 def with_another_header(path: Path, chance: random.Random) -> bool:
@@ -236,7 +285,9 @@ def without_what_is_needed(path: Path, chance: random.Random) -> bool:
     may = OPTIONAL.get(path.name, set())
     if path.name == "environment.json":  # none of it
         return False
-    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] not in may, left_out)
+    return drawn(
+        path, chance, lambda way: is_whole_field(way) and way[-1] not in may, left_out
+    )
 
 
 def with_an_unknown_setting(path: Path, chance: random.Random) -> bool:
@@ -248,11 +299,17 @@ def with_an_unknown_setting(path: Path, chance: random.Random) -> bool:
 
 
 def of_other_evaluations(path: Path, chance: random.Random) -> bool:
-    """Evaluations of which one is missing, there twice or in another place, or is another one."""
+    """Evaluations of which one is missing, there twice or in another place, or is
+    another one.
+    """
     lines = path.read_bytes().splitlines(keepends=True)
     at = chance.randrange(len(lines))
     others = [lines[:at] + lines[at + 1 :], [*lines[: at + 1], *lines[at:]]]
-    others += [[*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]] if lines[at + 1 :] else []
+    others += (
+        [[*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]]
+        if lines[at + 1 :]
+        else []
+    )
     path.write_bytes(b"".join(chance.choice(others)))
     return True
 
@@ -282,7 +339,9 @@ def of_no_kind(path: Path, chance: random.Random) -> bool:
 SOUND: dict[Alteration, str] = {
     with_a_line_that_was_torn: "*.jsonl",
     with_another_header: "*.safetensors",
-    **dict.fromkeys((respelt, with_an_unknown_field, otherwise_where_nobody_looks), "*.json*"),
+    **dict.fromkeys(
+        (respelt, with_an_unknown_field, otherwise_where_nobody_looks), "*.json*"
+    ),
     **dict.fromkeys((without_what_may_be_missing, with_another_number), "*.json*"),
 }
 """Alterations, and the files that they may be of."""
@@ -290,7 +349,9 @@ SAME = (respelt, with_a_line_that_was_torn, with_another_header)
 """Of these, those after which the same is read."""
 BROKEN: dict[Alteration, str] = {
     **dict.fromkeys((cut_off, with_a_changed_byte, of_no_kind), "*"),
-    **dict.fromkeys((with_what_is_no_json, of_another_kind, without_what_is_needed), "*.json*"),
+    **dict.fromkeys(
+        (with_what_is_no_json, of_another_kind, without_what_is_needed), "*.json*"
+    ),
     with_an_unknown_setting: "config.json",
     of_other_evaluations: "*.jsonl",
     of_another_end: "outcome.json",
@@ -301,7 +362,9 @@ BROKEN: dict[Alteration, str] = {
 
 
 def damaged(path: Path, chance: random.Random) -> bool:
-    """A value exchanged, left out or given twice; or bytes changed, cut off or doubled."""
+    """A value exchanged, left out or given twice; or bytes changed, cut off or
+    doubled.
+    """
     content = path.read_bytes()
     path.write_bytes(_damaged(content, chance))
     return True
@@ -311,7 +374,9 @@ def _damaged(content: bytes, chance: random.Random) -> bytes:
     if chance.random() < 0.7:
         with contextlib.suppress(ValueError):
             *lines, _ = (
-                content.decode().split("\n") if b"\n{" in content else [content.decode(), ""]
+                content.decode().split("\n")
+                if b"\n{" in content
+                else [content.decode(), ""]
             )
             at = chance.randrange(len(lines))
             lines[at] = json.dumps(altered(json.loads(lines[at]), chance))
@@ -321,7 +386,11 @@ def _damaged(content: bytes, chance: random.Random) -> bytes:
         case 0:
             return content[:at]
         case 1:
-            return content[:at] + chance.randbytes(chance.randint(1, 8)) + content[at + 1 :]
+            return (
+                content[:at]
+                + chance.randbytes(chance.randint(1, 8))
+                + content[at + 1 :]
+            )
         case 2:
             return content[:at] + content[at // 2 : at] + content[at:]
         case _:
@@ -329,7 +398,9 @@ def _damaged(content: bytes, chance: random.Random) -> bytes:
 
 
 def altered(data: Any, chance: random.Random) -> Any:
-    """Data with one value exchanged, left out or, in a list, given twice, somewhere in it."""
+    """Data with one value exchanged, left out or, in a list, given twice, somewhere in
+    it.
+    """
     return exchanged(
         data,
         chance.choice([*ways_in(data)][1:]),
@@ -353,7 +424,9 @@ def fault_of(folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration], Path]]:
-    """Alter one file of a run after the other, drawn among those that can be altered so."""
+    """Alter one file of a run after the other, drawn among those that can be altered
+    so.
+    """
     found = (run.folder.glob(f"{place}*") for place in ("", "checkpoints/"))
     paths = sorted(path for one in found for path in one if path.suffix in SUFFIXES)
     whole = {path: path.read_bytes() for path in paths}
@@ -364,7 +437,11 @@ def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration],
                 path.rmdir()
             path.unlink(missing_ok=True)
             path.write_bytes(content)
-        fit = [path for path in paths if path.match({**SOUND, **BROKEN}.get(alteration, "*"))]
+        fit = [
+            path
+            for path in paths
+            if path.match({**SOUND, **BROKEN}.get(alteration, "*"))
+        ]
         while not alteration(path := chance.choice(fit), chance):
             pass
         return path
@@ -374,7 +451,8 @@ def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration],
 
 
 def altered_files(tried: Tried, count: int, seed: int, run: Run) -> None:
-    """A run with one file altered is read as before if that is sound, and refused if it is broken.
+    """A run with one file altered is read as before if that is sound, and refused if it
+    is broken.
 
     Args:
         tried: takes note.
@@ -400,7 +478,9 @@ def altered_files(tried: Tried, count: int, seed: int, run: Run) -> None:
 
 
 def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
-    """A run with one file damaged is shown, or refused in one line; as `altered_files`."""
+    """A run with one file damaged is shown, or refused in one line; as
+    `altered_files`.
+    """
     chance = random.Random(seed)
     with altering(run, chance) as alter:
         for number in range(count):

@@ -1,8 +1,11 @@
-"""Links in runs' folders: whatever they lead to, no verb writes, deletes or makes anything there.
+"""Links in runs' folders: whatever they lead to, no verb writes, deletes or makes
+anything there.
 
-A tree holds a run, a sweep and another run, and in the place of some of their files and folders
-links: to files, folders and runs elsewhere, to nothing, to themselves, to other parts of the run.
-All that the verb was not told to work on is compared before and after, file by file.
+A tree holds a run, a sweep and another run, and in the place of some of their files and
+folders
+links: to files, folders and runs elsewhere, to nothing, to themselves, to other parts
+of the run. All that the verb was not told to work on is compared before and after, file
+by file.
 """
 
 import contextlib
@@ -35,11 +38,34 @@ DRAFT = f"draft-{threading.get_native_id()}"
 """The end of the names of drafts that this thread writes."""
 
 IN_A_RUN = (
-    *("figures", "checkpoints", "clamped", "report.html", "config.json", "outcome.json", ".lock"),
-    *("circuit.json", "circuits.json", "emergence.json", "dependence.json", "certificate.json"),
+    *(
+        "figures",
+        "checkpoints",
+        "clamped",
+        "report.html",
+        "config.json",
+        "outcome.json",
+        ".lock",
+    ),
+    *(
+        "circuit.json",
+        "circuits.json",
+        "emergence.json",
+        "dependence.json",
+        "certificate.json",
+    ),
     *("refused.json", "metrics.jsonl", "environment.json", "state.safetensors"),
-    *("circuit_0000003.json", "checkpoints/step_0000003.safetensors", "figures/losses.svg"),
-    *("figures/losses.png", "clamped/plan.json", "clamped/.lock", ".state.safetensors.draft-1"),
+    *(
+        "circuit_0000003.json",
+        "checkpoints/step_0000003.safetensors",
+        "figures/losses.svg",
+    ),
+    *(
+        "figures/losses.png",
+        "clamped/plan.json",
+        "clamped/.lock",
+        ".state.safetensors.draft-1",
+    ),
     *("figures/.losses.svg.draft-2", f".report.html.{DRAFT}", f".circuit.json.{DRAFT}"),
     *(f"checkpoints/.step_0000003.safetensors.{DRAFT}", "clamped/L1.H0 s0←s2"),
     *("clamped/L1.H0 s0←s2/checkpoints", "clamped/L1.H0 s0←s2/outcome.json"),
@@ -47,8 +73,21 @@ IN_A_RUN = (
 """Places of links in a run's folder."""
 
 IN_A_SWEEP = (
-    *("plan.json", ".lock", "report.html", "seed=0", "seed=1", f".plan.json.{DRAFT}", "more"),
-    *("seed=0/checkpoints", "seed=0/outcome.json", "seed=0/metrics.jsonl", "seed=1/figures"),
+    *(
+        "plan.json",
+        ".lock",
+        "report.html",
+        "seed=0",
+        "seed=1",
+        f".plan.json.{DRAFT}",
+        "more",
+    ),
+    *(
+        "seed=0/checkpoints",
+        "seed=0/outcome.json",
+        "seed=0/metrics.jsonl",
+        "seed=1/figures",
+    ),
     *("seed=0/.lock", "seed=1/checkpoints", f".seed=2.{DRAFT}", "seed=2"),
 )
 """Places of links in a sweep's folder."""
@@ -60,24 +99,50 @@ FOLLOWED = {
 """Places where a link would be followed by whoever writes without a look at it."""
 
 ON_A_RUN = (
-    *("report {run}", "train --resume {run}", "emergence {run} --sequences 8", "check {run}"),
+    *(
+        "report {run}",
+        "train --resume {run}",
+        "emergence {run} --sequences 8",
+        "check {run}",
+    ),
     "circuit {run} --threshold 10 --sequences 8 --trials false",
     "circuit {run} --threshold 10 --sequences 8 --trials false --step 3",
     "circuit {run} --threshold 10 --sequences 8 --trials false --all --most 20",
     *("circuit {run} --certify --agreement 0.5", "depend {run}", "runs {run}"),
-    "circuit {run} --threshold 10 --sequences 8 --trials false --circuit {run}/circuit.json",
+    "circuit {run} --threshold 10 --sequences 8 --trials false --circuit "
+    "{run}/circuit.json",
 )
 ON_A_FOLDER = (
-    *("runs {tree}", "runs {tree} --table {tree}/table.csv", "report {tree}", "report {sweep}"),
-    *("sweep {sweep}", "sweep {sweep} --retry-failed", "report {run} {other} --out {tree}/a.html"),
+    *(
+        "runs {tree}",
+        "runs {tree} --table {tree}/table.csv",
+        "report {tree}",
+        "report {sweep}",
+    ),
+    *(
+        "sweep {sweep}",
+        "sweep {sweep} --retry-failed",
+        "report {run} {other} --out {tree}/a.html",
+    ),
     *("runs {sweep} --table {sweep}/table.csv", "report {run} {sweep}/seed=0"),
     *("train {fast} --folder {sweep}/seed=2", "demo {fast} --folder {sweep}/seed=2"),
 )
-FAST = "fast depth=1 n_layers=1 d_model=8 steps=4 eval_every=2 eval_examples=4 batch_size=4"
+FAST = (
+    "fast depth=1 n_layers=1 d_model=8 steps=4 eval_every=2 eval_examples=4 "
+    "batch_size=4"
+)
 FAST += " train_examples=none cooldown_steps=0 warmup_steps=0"
 
-VERBS = (*ON_A_RUN, *ON_A_FOLDER, "serve {tree}", "record {sweep}/seed=2", "record {tree}/new")
-"""What is done with a tree; a Recorder is no verb, but it writes to a run's folder, too."""
+VERBS = (
+    *ON_A_RUN,
+    *ON_A_FOLDER,
+    "serve {tree}",
+    "record {sweep}/seed=2",
+    "record {tree}/new",
+)
+"""What is done with a tree; a Recorder is no verb, but it writes to a run's folder,
+too.
+"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +174,11 @@ class World:
         (self.outside / "run" / "figures").mkdir(exist_ok=True)
         home = self.outside / "home" / ".thesis.draft-2"
         home.mkdir(parents=True)
-        for path in (home / "text", home.parent / "losses.svg", home.parent / "losses.png"):
+        for path in (
+            home / "text",
+            home.parent / "losses.svg",
+            home.parent / "losses.png",
+        ):
             path.write_text("precious")
 
 
@@ -117,11 +186,15 @@ def made(folder: Path, run: Run) -> World:
     """The surroundings of trees, in a new folder."""
     training = replace(CONFIG.training, steps=6)
     config = replace(CONFIG, training=training)
-    plan = Plan("swept", {f"seed={seed}": replace(config, seed=seed) for seed in range(2)})
+    plan = Plan(
+        "swept", {f"seed={seed}": replace(config, seed=seed) for seed in range(2)}
+    )
     swept = folder / "swept"
     sweep(plan, swept, InThisProcess())
     (swept / "seed=0" / "outcome.json").unlink()
-    (swept / "seed=0" / "state.safetensors").write_bytes(middle(plan.runs["seed=0"], folder / "a"))
+    (swept / "seed=0" / "state.safetensors").write_bytes(
+        middle(plan.runs["seed=0"], folder / "a")
+    )
     world = World(folder, run.folder, swept, middle(run.config, folder / "b"))
     world.furnish()
     return world
@@ -140,7 +213,9 @@ def middle(config: RunConfig, folder: Path) -> bytes:
 
 
 def planted(words: str, world: World, chance: random.Random) -> Path:
-    """A tree, with links in it, most of them where the verb that is to come may write."""
+    """A tree, with links in it, most of them where the verb that is to come may
+    write.
+    """
     tree = world.folder / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(world.run, tree / "run")
@@ -158,7 +233,9 @@ def planted(words: str, world: World, chance: random.Random) -> Path:
 
 
 def plant(world: World, folder: Path, name: str, chance: random.Random) -> None:
-    """Put a link in the place of a part of a run or a sweep, if its own folder is one."""
+    """Put a link in the place of a part of a run or a sweep, if its own folder is
+    one.
+    """
     path = folder / name
     inside = [part for part in path.parents if part.is_relative_to(folder)]
     if any(part.is_symlink() for part in inside):
@@ -169,7 +246,13 @@ def plant(world: World, folder: Path, name: str, chance: random.Random) -> None:
     path.unlink(missing_ok=True)
     home, counterpart = world.outside / "home", world.outside / folder.name / name
     targets = [home, home / "losses.svg", home / ".thesis.draft-2", *[counterpart] * 12]
-    targets += [world.outside / "run", world.outside / "nothing", path, folder, folder.parent]
+    targets += [
+        world.outside / "run",
+        world.outside / "nothing",
+        path,
+        folder,
+        folder.parent,
+    ]
     targets += [folder / "figures", folder / "checkpoints", folder.parent / "other"]
     target = chance.choice(targets)
     is_relative = chance.random() < 0.5
@@ -177,7 +260,8 @@ def plant(world: World, folder: Path, name: str, chance: random.Random) -> None:
 
 
 def kept(*folders: Path) -> dict[str, str]:
-    """All that lies in some folders, each with its content and when it was last written to.
+    """All that lies in some folders, each with its content and when it was last written
+    to.
 
     A folder in which a file was made and removed again was written to as well.
     """
@@ -206,7 +290,12 @@ def outside_of(words: str, world: World, tree: Path) -> list[Path]:
 
 def carry_out(words: str, world: World, tree: Path) -> None:
     """Do with a tree what words say; it may be refused in a line."""
-    names = {"tree": tree, "run": tree / "run", "sweep": tree / "sweep", "other": tree / "other"}
+    names = {
+        "tree": tree,
+        "run": tree / "run",
+        "sweep": tree / "sweep",
+        "other": tree / "other",
+    }
     given = [word.format(**names) for word in words.replace("{fast}", FAST).split()]
     if given[0] == "record":
         record(Path(given[1]))
@@ -220,9 +309,14 @@ def carry_out(words: str, world: World, tree: Path) -> None:
 
 
 def record(folder: Path) -> None:
-    """A loop of one's own is recorded, and meanwhile a link takes a place in its folder."""
+    """A loop of one's own is recorded, and meanwhile a link takes a place in its
+    folder.
+    """
     model = Run(folder, CONFIG).new_model("cpu")
-    with contextlib.suppress(HeadwayError), Recorder(folder, model, CONFIG.task) as recorder:
+    with (
+        contextlib.suppress(HeadwayError),
+        Recorder(folder, model, CONFIG.task) as recorder,
+    ):
         recorder.save(1, 1.0)
         shutil.rmtree(folder / "checkpoints")
         (folder / "checkpoints").symlink_to(folder.parent.parent / "outside" / "run")
@@ -238,10 +332,14 @@ def look_at_all(tree: Path) -> None:
 
 @contextlib.contextmanager
 def drawn_plainly() -> Iterator[None]:
-    """Within it, figures for papers are empty ones: it is where they go to that counts."""
+    """Within it, figures for papers are empty ones: it is where they go to that
+    counts.
+    """
     empty: Callable[[], Figure] = lambda: Figure((1, 1))  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headway.report.figures.saving.drawings", lambda _: {"losses": empty})
+        patch.setattr(
+            "headway.report.figures.saving.drawings", lambda _: {"losses": empty}
+        )
         yield
 
 
@@ -277,5 +375,7 @@ def linked_trees(
                 after = kept(*places)
                 touched = [path for path, _ in before.items() ^ after.items()]
                 assert not touched, f"touched: {sorted(set(touched))}"
-            if kept(world.outside) != {p: x for p, x in before.items() if str(world.outside) in p}:
+            if kept(world.outside) != {
+                p: x for p, x in before.items() if str(world.outside) in p
+            }:
                 world.furnish()

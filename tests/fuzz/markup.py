@@ -1,4 +1,6 @@
-"""Markup in every leaf of every file of a run: refused when read, or text in every page."""
+"""Markup in every leaf of every file of a run: refused when read, or text in every
+page.
+"""
 
 import contextlib
 import shutil
@@ -23,8 +25,13 @@ MARKUP = (
     "<svg onload=window.hit=1><link rel=stylesheet href=//x.invalid>"
 )
 Place = tuple[str, Way]
-"""A file's name, and the way to a leaf in it; one that ends in None leads to a field's name."""
-SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""A file's name, and the way to a leaf in it; one that ends in None leads to a field's
+name.
+"""
+SETTLED = (
+    "() => new Promise((done) => requestAnimationFrame(() => "
+    "requestAnimationFrame(done)))"
+)
 Browse = Callable[[str], AbstractContextManager[list[str]]]
 """Opens an address in a browser; what it complains of until it is left."""
 
@@ -51,7 +58,9 @@ def altered(data: Any, way: Way) -> Any:
         return exchanged(data, way, lambda _: MARKUP)
     *above, name, _ = way
     return exchanged(
-        data, (*above,), lambda fields: {MARKUP if k == name else k: v for k, v in fields.items()}
+        data,
+        (*above,),
+        lambda fields: {MARKUP if k == name else k: v for k, v in fields.items()},
     )
 
 
@@ -88,7 +97,8 @@ def tried_alone(tried: Tried, run: Run, share: int) -> list[Place]:
 def packed(run: Run, accepted: list[Place], folder: Path) -> list[Path]:
     """Copies of a run that hold all markup that is not refused, in as few as can be."""
     made: list[Path] = []
-    left = sorted(accepted, key=lambda place: place[1][-1] is None)  # names of fields last
+    # Names of fields last.
+    left = sorted(accepted, key=lambda place: place[1][-1] is None)
     while left:
         copy = shutil.copytree(run.folder, folder / f"run {len(made)}")
         rest: list[Place] = []
@@ -97,7 +107,11 @@ def packed(run: Run, accepted: list[Place], folder: Path) -> list[Path]:
             try:
                 write(copy / name, altered(read(copy / name), way))
                 fits = is_read(copy)
-            except (KeyError, TypeError, IndexError):  # the way leads through a name that is markup
+            except (
+                KeyError,
+                TypeError,
+                IndexError,
+            ):  # the way leads through a name that is markup
                 fits = False
             if not fits:
                 (copy / name).write_bytes(content)
@@ -116,10 +130,15 @@ def browsed(browser: Any) -> Browse:
         complaints: list[str] = []
         context = browser.new_context()
         page = context.new_page()
-        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.on(
+            "console",
+            lambda said: said.type == "error" and complaints.append(said.text),
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
-        page.on("request", lambda asked: _is_own(asked, url) or complaints.append(asked.url))
+        page.on(
+            "request", lambda asked: _is_own(asked, url) or complaints.append(asked.url)
+        )
         page.goto(url)
         page.evaluate(SETTLED)
         if page.evaluate("() => window.hit !== undefined"):
@@ -131,12 +150,18 @@ def browsed(browser: Any) -> Browse:
 
 
 def _is_own(asked: Any, url: str) -> bool:
-    """Tell whether a request is for the page, or what a served page asks its server for."""
+    """Tell whether a request is for the page, or what a served page asks its server
+    for.
+    """
     start = url.partition("/run/")[0]
-    return asked.url == url or (start.startswith("http") and asked.url.startswith(start))
+    return asked.url == url or (
+        start.startswith("http") and asked.url.startswith(start)
+    )
 
 
-def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1) -> None:
+def markup(
+    tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1
+) -> None:
     """No leaf of a run's files is markup in a page that is made of it.
 
     Args:
@@ -144,7 +169,8 @@ def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1)
         run: with every file; as it was, afterwards.
         folder: to make copies in.
         browse: opens pages.
-        share: one in so many places is tried alone, and where it is not refused, opened.
+        share: one in so many places is tried alone, and where it is not refused,
+            opened.
     """
     copies = packed(run, tried_alone(tried, run, share), folder)
     runs = [Run.open(one) for one in (*copies, run.folder)]
@@ -159,4 +185,6 @@ def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1)
                 assert not complaints, complaints
     for page in pages:
         assert MARKUP not in page.read_text(), page
-    tried.note(f"markup: what is not refused lies in {len(copies)} runs and {len(urls)} pages")
+    tried.note(
+        f"markup: what is not refused lies in {len(copies)} runs and {len(urls)} pages"
+    )

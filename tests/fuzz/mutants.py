@@ -1,4 +1,5 @@
-"""Planted faults: `make fuzz-mutants` plants each in a copy of the package, and a check must fail.
+"""Planted faults: `make fuzz-mutants` plants each in a copy of the package, and a check
+must fail.
 
 A check is a part of what `make fuzz` tries, or a test. It must pass without the fault.
 """
@@ -25,11 +26,18 @@ PATIENCE = 300
 
 FORKING = multiprocessing.get_context("forkserver")
 PRELOADED = [
-    *("beartype.door", "filelock", "hypothesis.strategies", "jaxtyping", "numpy", "pydantic"),
+    *(
+        "beartype.door",
+        "filelock",
+        "hypothesis.strategies",
+        "jaxtyping",
+        "numpy",
+        "pydantic",
+    ),
     *("pytest", "safetensors.torch", "scipy.special", "torch"),
 ]
-"""What all tests need but the package itself: imported once, in the process that those of tests are
-forked from, as it takes most of a check's time."""
+"""What all tests need but the package itself: imported once, in the process that those
+of tests are forked from, as it takes most of a check's time."""
 
 
 class Mutant(NamedTuple):
@@ -57,7 +65,9 @@ class Mutant(NamedTuple):
         """
         text = (PACKAGE / self.file).read_text()
         if text.count(self.old) != 1:
-            raise ValueError(f"{self.what}: {self.old!r} stands {text.count(self.old)} times")
+            raise ValueError(
+                f"{self.what}: {self.old!r} stands {text.count(self.old)} times"
+            )
         text = text.replace(self.old, self.new)
         compile(text, self.file, "exec")  # else any check would notice
         return text
@@ -68,9 +78,10 @@ Faults = dict[str, tuple[str, str]]
 
 
 def planted_faults() -> dict[tuple[str, str], Faults]:
-    """The faults of `mutants.toml` by what must notice them, areas of `fuzzing.py` with their
-    options or tests, and by file: what each does, the text that it replaces, and the text in its
-    place."""
+    """The faults of `mutants.toml` by what must notice them, areas of `fuzzing.py` with
+    their
+    options or tests, and by file: what each does, the text that it replaces, and the
+    text in its place."""
     faults = dict[tuple[str, str], Faults]()
     for fault in tomllib.loads(LISTED.read_text("utf-8"))["fault"]:
         of_check = faults.setdefault((fault["check"], fault["file"]), {})
@@ -108,8 +119,8 @@ def outdated(faults: Iterable[Planted]) -> Iterator[str]:
 def copied(package: Path, mutant: Mutant | None = None) -> Iterator[Path]:
     """A folder with a copy of a package, with a fault planted if one is given.
 
-    What was compiled of the package is copied, too, but for the file with the fault: that takes
-    half of a check's time.
+    What was compiled of the package is copied, too, but for the file with the fault:
+    that takes half of a check's time.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / package.name
@@ -130,7 +141,10 @@ def settled(folder: Path, trained: Path) -> dict[str, str]:
         trained: where tests leave the run that they share, or find it.
     """
     paths = [folder, CHECKOUT / "tests", CHECKOUT / "tests" / "report"]
-    return {"PYTHONPATH": os.pathsep.join(map(str, paths)), "HEADWAY_TESTS_TRAINED": str(trained)}
+    return {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "HEADWAY_TESTS_TRAINED": str(trained),
+    }
 
 
 def run_tests(check: str, environment: dict[str, str]) -> NoReturn:
@@ -140,19 +154,23 @@ def run_tests(check: str, environment: dict[str, str]) -> NoReturn:
     os.dup2(silence, 2)
     os.chdir(CHECKOUT)
     os.environ.update(environment)
-    sys.dont_write_bytecode = False  # whatever the user has set: to compile all anew takes long
+    # Whatever the user has set: to compile all anew takes long.
+    sys.dont_write_bytecode = False
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     sys.argv = ["pytest"]
     import pytest
 
     known = "ignore::pytest.PytestAssertRewriteWarning"  # of what was imported before
-    unchecked = "--jaxtyping-packages=nothing,array_checks.checked"  # to prepare that takes long
+    # to prepare that takes long
+    unchecked = "--jaxtyping-packages=nothing,array_checks.checked"
     options = ["-x", "-p", "no:cacheprovider", "-W", known, unchecked]
     sys.exit(pytest.main([*options, *shlex.split(check)]))
 
 
 def ended(check: str, environment: dict[str, str]) -> int | None:
-    """The exit code of a check, an area of `fuzzing.py` or tests; None if it took too long."""
+    """The exit code of a check, an area of `fuzzing.py` or tests; None if it took too
+    long.
+    """
     if check.startswith("tests/"):
         process = FORKING.Process(target=run_tests, args=(check, environment))
         process.start()
@@ -166,7 +184,12 @@ def ended(check: str, environment: dict[str, str]) -> int | None:
     settings = {**os.environ, **environment}
     try:
         done = subprocess.run(
-            words, cwd=CHECKOUT, env=settings, timeout=PATIENCE, capture_output=True, check=False
+            words,
+            cwd=CHECKOUT,
+            env=settings,
+            timeout=PATIENCE,
+            capture_output=True,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return None
@@ -174,7 +197,9 @@ def ended(check: str, environment: dict[str, str]) -> int | None:
 
 
 def main() -> None:
-    """Plant every fault, or those whose text has the words given, and print who noticed."""
+    """Plant every fault, or those whose text has the words given, and print who
+    noticed.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     FORKING.set_forkserver_preload(PRELOADED)
@@ -198,12 +223,23 @@ def main() -> None:
         for check, code in zip(checks, pool.map(without_fault, checks), strict=True):
             sound[check] = code
             told = "passes" if code == 0 else f"FAILS with exit code {code}"
-            print(f"without a fault, {len(sound)} of {len(checks)}: {check} {told}", flush=True)
+            print(
+                f"without a fault, {len(sound)} of {len(checks)}: {check} {told}",
+                flush=True,
+            )
         print("| fault | check | noticed |", "|---|---|---|", sep="\n", flush=True)
-        for (check, mutant), code in zip(faults, pool.map(with_fault, faults), strict=True):
+        for (check, mutant), code in zip(
+            faults, pool.map(with_fault, faults), strict=True
+        ):
             fine = sound[check] == 0 and code == 1
-            told = "yes" if fine else f"no: exit code {code}, and {sound[check]} without it"
-            print(f"| {mutant.what} | {check.rpartition('/')[2]} | {told} |", flush=True)
+            told = (
+                "yes"
+                if fine
+                else f"no: exit code {code}, and {sound[check]} without it"
+            )
+            print(
+                f"| {mutant.what} | {check.rpartition('/')[2]} | {told} |", flush=True
+            )
             missed += not fine
     print(f"{len(faults) - missed} of {len(faults)} faults are noticed")
     raise SystemExit(bool(missed))

@@ -21,10 +21,12 @@ CUTS_AT_THE_END = 5
 
 
 class Disk:
-    """The part of a folder that survives a power cut: what was flushed, and by chance more.
+    """The part of a folder that survives a power cut: what was flushed, and by chance
+    more.
 
-    A file's content and a folder's entries are flushed apart. An entry that was made, exchanged or
-    removed since its folder was flushed is as it was then or as it is now, whatever it stands for.
+    A file's content and a folder's entries are flushed apart. An entry that was made,
+    exchanged or removed since its folder was flushed is as it was then or as it is now,
+    whatever it stands for.
 
     Args:
         folder: all that it holds now was flushed.
@@ -43,7 +45,9 @@ class Disk:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Take note of what is flushed, and cut the power in thought around every call."""
+        """Take note of what is flushed, and cut the power in thought around every
+        call.
+        """
         with Calls(self.folder, self._at).watched():
             yield
         for file in self._held:
@@ -62,12 +66,16 @@ class Disk:
             self.cuts.append(self.cut())
 
     def _flushed(self, path: Path) -> None:
-        """Take note of a file or folder as it is. Held open, its number goes to no other."""
+        """Take note of a file or folder as it is. Held open, its number goes to no
+        other.
+        """
         paths = [path, *path.iterdir()] if path.is_dir() else [path]
         self._held += [os.open(one, os.O_RDONLY) for one in paths]
         number, *inside = [one.stat().st_ino for one in paths]
         if path.is_dir():
-            self.entries[number] = dict(zip((p.name for p in paths[1:]), inside, strict=True))
+            self.entries[number] = dict(
+                zip((p.name for p in paths[1:]), inside, strict=True)
+            )
         else:
             self.contents[number] = path.read_bytes()
 
@@ -98,12 +106,16 @@ class Disk:
                     self._keep(inode, where, f"{name}/{one}".lstrip("/"), found)
 
     def _content(self, number: int, whole: bytes) -> bytes:
-        """A file's flushed content, or what was written over it, or a part of what was added."""
+        """A file's flushed content, or what was written over it, or a part of what was
+        added.
+        """
         safe = self.contents.get(number, b"")
         if not whole.startswith(safe):
             return self.chance.choice([safe, whole])
         end = self.chance.randint(len(safe), len(whole))
-        if self.chance.random() < 0.2:  # its length is on the disk, and its content is not
+        if (
+            self.chance.random() < 0.2
+        ):  # its length is on the disk, and its content is not
             return safe + bytes(end - len(safe))
         return whole[:end]
 
@@ -128,7 +140,10 @@ def power_cuts(tried: Tried, count: int, seed: int, folder: Path) -> None:
             carried_on(disk.folder)
             ended = [disk.cut() for _ in range(CUTS_AT_THE_END)]
         some = chance.sample(disk.cuts, min(len(disk.cuts), CUTS_OF_A_PASS))
-        cuts += [*((files, True) for files in ended), *((files, False) for files in some)]
+        cuts += [
+            *((files, True) for files in ended),
+            *((files, False) for files in some),
+        ]
         start = chance.choice([{}, *some])
     for number, (files, is_done) in enumerate(cuts[:count]):
         what = f"cut {number} of seed {seed}: {sorted(files)}"

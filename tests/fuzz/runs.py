@@ -52,14 +52,21 @@ def _without_times(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def taken_apart(folder: Path) -> Run:
-    """A run with every file that a run may have, and a circuit with paths in both layers."""
+    """A run with every file that a run may have, and a circuit with paths in both
+    layers.
+    """
     from headway.dynamics import emergence
     from headway.find import discover
     from headway.relations import Relation
     from headway.replace import Paths
 
-    shape, training = replace(CONFIG.model, n_layers=2), replace(CONFIG.training, steps=6)
-    run = train(replace(CONFIG, model=shape, training=training), folder / "runs" / "run")
+    shape, training = (
+        replace(CONFIG.model, n_layers=2),
+        replace(CONFIG.training, steps=6),
+    )
+    run = train(
+        replace(CONFIG, model=shape, training=training), folder / "runs" / "run"
+    )
     asked: dict[str, Any] = {"threshold": 10.0, "sequences": 8, "trials": False}
     circuit = discover(run, **asked).circuit
     for layer, name in enumerate(("s0←s1", "s0←s2")):

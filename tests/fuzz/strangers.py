@@ -1,9 +1,11 @@
-"""Folders from strangers: whatever they name, and wherever it lies, nothing of it is executed.
+"""Folders from strangers: whatever they name, and wherever it lies, nothing of it is
+executed.
 
-A tree is ten runs with Python files in them, beside, above and below, and with everything else that
-could have them executed: links, lists of trusted files, entry points. What is executed leaves a
-mark. The user trusts one file, `mine.py`; a copy of it leaves a mark, and so does every function
-but the builder that the user recorded.
+A tree is ten runs with Python files in them, beside, above and below, and with
+everything else that
+could have them executed: links, lists of trusted files, entry points. What is executed
+leaves a mark. The user trusts one file, `mine.py`; a copy of it leaves a mark, and so
+does every function but the builder that the user recorded.
 """
 
 import contextlib
@@ -57,20 +59,59 @@ def make():
 """
 
 ON_RUN = (
-    *("check", "theory", "circuit", "circuit --certify", "emergence", "depend", "truncate"),
+    *(
+        "check",
+        "theory",
+        "circuit",
+        "circuit --certify",
+        "emergence",
+        "depend",
+        "truncate",
+    ),
     *("report", "serve", "runs", "sweep", "train --resume"),
 )
 """The verbs that take a run's folder."""
 ON_TREE = (
-    *("runs {0}", "report {0}", "sweep {0}", "check {0}", "serve {0}", "circuit {1} {2}"),
-    *("depend {1} {2}", "report {1} {2}", "runs {0} --table table.csv", "claims --results {0}"),
+    *(
+        "runs {0}",
+        "report {0}",
+        "sweep {0}",
+        "check {0}",
+        "serve {0}",
+        "circuit {1} {2}",
+    ),
+    *(
+        "depend {1} {2}",
+        "report {1} {2}",
+        "runs {0} --table table.csv",
+        "claims --results {0}",
+    ),
     *("reproduce fig5 --folder {0} --judge-only", "arena --out {0}"),
     "reproduce khop-depth --folder {0} --judge-only",
 )
 """Command lines on the tree, and on two runs of it."""
 
-KINDS = ("stranger", "unheard_of", "os", "code", "antigravity", "code:Stranger", "headway", "mine")
-BUILDERS = ("other", "make", "Stranger", "__import__", "mark", "eval", "no name", "os.abort", "")
+KINDS = (
+    "stranger",
+    "unheard_of",
+    "os",
+    "code",
+    "antigravity",
+    "code:Stranger",
+    "headway",
+    "mine",
+)
+BUILDERS = (
+    "other",
+    "make",
+    "Stranger",
+    "__import__",
+    "mark",
+    "eval",
+    "no name",
+    "os.abort",
+    "",
+)
 DIGESTS: tuple[Callable[[Path], Any], ...] = (
     lambda path: "0" * 64,
     lambda path: hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -167,22 +208,41 @@ def planted(world: World, tree: Path, run: Path) -> dict[str, str]:
 
 
 def lists(world: World, tree: Path) -> None:
-    """Plant the lists of a user who trusts everything, entry points, and what Python imports."""
+    """Plant the lists of a user who trusts everything, entry points, and what Python
+    imports.
+    """
     named = [tree / "code.py", tree / "runs" / "run0" / "code.py", tree / "mine.py"]
     marks = [
-        (path, mark) for path in named for mark in (f"sha256:{DIGESTS[1](path)}", "builder:other")
+        (path, mark)
+        for path in named
+        for mark in (f"sha256:{DIGESTS[1](path)}", "builder:other")
     ]
     lines = "\n".join(f"{mark} {path}" for path, mark in marks)
-    for place in (".local/share/headway", "headway", ".headway", "runs/run0", "~/.local/share"):
+    for place in (
+        ".local/share/headway",
+        "headway",
+        ".headway",
+        "runs/run0",
+        "~/.local/share",
+    ):
         written(tree / place / "trusted.txt", lines)
     points = "".join(f"{kind} = code\n" for kind in ("stranger", "unheard_of"))
     written(tree / "bad-1.dist-info" / "entry_points.txt", f"[headway.tasks]\n{points}")
     written(tree / "bad-1.dist-info" / "METADATA", "Name: bad\nVersion: 1\n")
-    for name in ("sitecustomize", "usercustomize", "conftest", "headway", "tasks", "torch"):
+    for name in (
+        "sitecustomize",
+        "usercustomize",
+        "conftest",
+        "headway",
+        "tasks",
+        "torch",
+    ):
         written(tree / f"{name}.py", world.code("Stranger"))
 
 
-def named_in(world: World, config: dict[str, Any], how: str, chance: random.Random) -> None:
+def named_in(
+    world: World, config: dict[str, Any], how: str, chance: random.Random
+) -> None:
     """Let a config name a file: as that of its task, or of what builds its model."""
     file = how
     is_readable = "\0" not in file and Path(file).is_file()
@@ -191,7 +251,8 @@ def named_in(world: World, config: dict[str, Any], how: str, chance: random.Rand
         config["task"]["defined"] = {"file": file, "sha256": digest}
         config["task"]["kind"] = chance.choice(KINDS)
         return
-    # The one builder that the user recorded is called as the user wants it: nothing is marked.
+    # The one builder that the user recorded is called as the user wants it: nothing is
+    # marked.
     config["training"] = None
     config["model"] = {"n_layers": 1, "n_heads": 1, "parameters": 8, "causal": True}
     builder = chance.choice(BUILDERS)
@@ -210,7 +271,11 @@ def tree_of(world: World, number: int, seed: int) -> Path:
         named_in(world, config, [*ways.values()][case % len(ways)], chance)
         (run / "config.json").write_text(json.dumps(config))
         found = json.loads((run / "circuit.json").read_text())
-        told = {"file": str(tree / "code.py"), "builder": "other", "defined": config["task"]}
+        told = {
+            "file": str(tree / "code.py"),
+            "builder": "other",
+            "defined": config["task"],
+        }
         (run / "circuit.json").write_text(json.dumps({**found, **told}))
         del config["format"]
         plan = {"name": "plan", "runs": {"r": config}}
@@ -238,8 +303,11 @@ def trusting(mine: Path, builder: str) -> Iterator[None]:
             sys.path[:] = path
 
 
-def strangers(tried: Tried, count: int, seed: int, folder: Path, run: Run, share: int = 1) -> None:
-    """Folders from strangers go through every verb that takes one, the server and notebooks.
+def strangers(
+    tried: Tried, count: int, seed: int, folder: Path, run: Run, share: int = 1
+) -> None:
+    """Folders from strangers go through every verb that takes one, the server and
+    notebooks.
 
     Args:
         tried: takes the results.
@@ -259,7 +327,9 @@ def strangers(tried: Tried, count: int, seed: int, folder: Path, run: Run, share
             for at in range(TREE):
                 what = f"run{at} of tree {number} of seed {seed}"
                 with tried.case("strangers' folders", what):
-                    over_run(world, tree / "runs" / f"run{at}", ON_RUN[at % share :: share])
+                    over_run(
+                        world, tree / "runs" / f"run{at}", ON_RUN[at % share :: share]
+                    )
             shutil.rmtree(tree)
     forget_files()
 

@@ -36,7 +36,9 @@ class Tried:
             may_refuse: whether it may end in a refusal, of one line.
         """
         self.counts[area] += 1
-        before = [signal.signal(one, _too_long) for one in (signal.SIGALRM, signal.SIGPROF)]
+        before = [
+            signal.signal(one, _too_long) for one in (signal.SIGALRM, signal.SIGPROF)
+        ]
         signal.setitimer(signal.ITIMER_REAL, WAITING)
         signal.setitimer(signal.ITIMER_PROF, PATIENCE)
         try:
@@ -49,7 +51,9 @@ class Tried:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            for one, handler in zip((signal.SIGALRM, signal.SIGPROF), before, strict=True):
+            for one, handler in zip(
+                (signal.SIGALRM, signal.SIGPROF), before, strict=True
+            ):
                 signal.signal(one, handler)
 
     def note(self, what: str) -> None:
@@ -59,7 +63,9 @@ class Tried:
     def table(self) -> str:
         """Tried and failed, by area."""
         wrong = Counter(area for area, _ in self.failed)
-        rows = [f"| {area} | {n:,} | {wrong[area]} |" for area, n in self.counts.items()]
+        rows = [
+            f"| {area} | {n:,} | {wrong[area]} |" for area, n in self.counts.items()
+        ]
         return "\n".join(["| area | tried | failed |", "|---|---|---|", *rows])
 
 

@@ -77,7 +77,9 @@ def test_a_head_that_attends_by_place_may_be_said_to(two_hops):
 
 
 class Backward(torch.nn.Module):
-    """Heads that all look two back; of those that write, any alone puts out the right token."""
+    """Heads that all look two back; of those that write, any alone puts out the right
+    token.
+    """
 
     def __init__(self, n_heads=2, n_writing=2, distance=2):
         super().__init__()
@@ -87,7 +89,9 @@ class Backward(torch.nn.Module):
     def forward(self, tokens):
         length = tokens.shape[1]
         back = torch.arange(length)[:, None] - torch.arange(length)
-        scores = torch.where(back == self.distance, 20.0, 0.0).masked_fill(back < 0, -torch.inf)
+        scores = torch.where(back == self.distance, 20.0, 0.0).masked_fill(
+            back < 0, -torch.inf
+        )
         pattern = scores.expand(len(tokens), len(self.writes), -1, -1).softmax(-1)
         values = torch.nn.functional.one_hot(tokens, 6).float()[:, None]
         read = pattern @ values
@@ -154,7 +158,9 @@ def test_rows_without_a_path_may_be_said_to_be_by_place():
     exchange = backward(LateTwoBack(), n_heads=1, n_writing=1)
     silent = Circuit.of([AttentionPath.of(0, 0, "late")])
     stated = silent.filled("mean")
-    assert judge(exchange, silent).broken()["complete"] == ["L0.H0, rows without a path"]
+    assert judge(exchange, silent).broken()["complete"] == [
+        "L0.H0, rows without a path"
+    ]
     assert judge(exchange, stated).broken() == {}
 
 
@@ -175,7 +181,9 @@ def test_answers_that_no_exchange_changes_do_not_dilute_a_cost():
 
 
 class Length(torch.nn.Module):
-    """A head that attends evenly; its mark of the first position tells how long a sequence is."""
+    """A head that attends evenly; its mark of the first position tells how long a
+    sequence is.
+    """
 
     def forward(self, tokens):
         length = tokens.shape[1]

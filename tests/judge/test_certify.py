@@ -1,4 +1,6 @@
-"""A certificate holds for what it says, on sequences of its own, and says no where it should."""
+"""A certificate holds for what it says, on sequences of its own, and says no where it
+should.
+"""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +41,9 @@ def run(tiny, tmp_path_factory) -> Run:
 
 
 def nudged(known: Known, noise: float) -> Known:
-    """The model with all weights moved a little, so that its circuit no longer fits exactly."""
+    """The model with all weights moved a little, so that its circuit no longer fits
+    exactly.
+    """
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weights in known.model.parameters():
@@ -50,7 +54,9 @@ def nudged(known: Known, noise: float) -> Known:
 
 def alike(known: Known, count: int) -> torch.Tensor:
     circuit = true_circuit(known)
-    benches = Subject(known.model, known.task, 0).fresh(circuit, "zero", "certificate", count)
+    benches = Subject(known.model, known.task, 0).fresh(
+        circuit, "zero", "certificate", count
+    )
     return torch.cat([*agreements(circuit, benches)], 1)[0].double()
 
 
@@ -59,7 +65,9 @@ def coverage(pool: torch.Tensor, count: int, redraws: int) -> float:
     generator, true = torch.Generator().manual_seed(1), pool.mean().item()
     drawn = torch.randint(len(pool), (redraws, count), generator=generator)
     found = pool[drawn].sum(1).int().tolist()
-    bounds = {agreeing: clopper_pearson_low(agreeing, count, 0.95) for agreeing in set(found)}
+    bounds = {
+        agreeing: clopper_pearson_low(agreeing, count, 0.95) for agreeing in set(found)
+    }
     return sum(bounds[agreeing] <= true for agreeing in found) / redraws
 
 
@@ -104,7 +112,9 @@ def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
     assert len({tuple(one.flatten().tolist()) for one in samples}) == len(samples)
 
 
-def test_sequences_are_judged_one_by_one_where_heads_attend_as_they_do_on_average(known):
+def test_sequences_are_judged_one_by_one_where_heads_attend_as_they_do_on_average(
+    known,
+):
     subject = Subject(known.model, known.task, 0)
     circuit = true_circuit(known).replacing((0, 0), Mean())
     few, more = (next(subject.fresh(circuit, "zero", "certificate", n)) for n in (1, 9))
@@ -114,23 +124,37 @@ def test_sequences_are_judged_one_by_one_where_heads_attend_as_they_do_on_averag
 @pytest.mark.parametrize("rows", ["uniform", "own", "mean", "resample"])
 def test_rows_without_a_path_are_filled_as_the_circuit_says(known, rows):
     circuit = true_circuit(known)
-    found = certify(known.model, known.task, circuit, agreement=0.5, ablation=rows, sequences=60)
+    found = certify(
+        known.model, known.task, circuit, agreement=0.5, ablation=rows, sequences=60
+    )
     assert (found.ablation, found.agreeing) == (rows, 60)
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"agreement": 0.0}, "agreement = 0.0 is not allowed: .* number above 0 and below 1"),
+        (
+            {"agreement": 0.0},
+            "agreement = 0.0 is not allowed: .* number above 0 and below 1",
+        ),
         ({"agreement": 1.0, "sequences": 9}, "agreement = 1.0 is not allowed"),
         ({"agreement": float("nan")}, "agreement = nan is not allowed"),
         ({"confidence": 1.0}, "confidence = 1.0 is not allowed"),
-        ({"sequences": 298}, r"sequences = 298 is not allowed: .* from 299 \(for agreement 0.99"),
-        ({"sequences": 2_000_000}, "sequences = 2000000 is not allowed: .* to 1,000,000"),
+        (
+            {"sequences": 298},
+            r"sequences = 298 is not allowed: .* from 299 \(for agreement 0.99",
+        ),
+        (
+            {"sequences": 2_000_000},
+            "sequences = 2000000 is not allowed: .* to 1,000,000",
+        ),
         ({"agreement": 0.999999}, "takes more than 1,000,000 sequences"),
         ({"step": 3}, "step = 3 is not allowed"),
         ({"circuit": None}, "circuit = None is not allowed"),
-        ({"circuit": Circuit({(0, 0): Uniform()})}, "head = .* every head of the model"),
+        (
+            {"circuit": Circuit({(0, 0): Uniform()})},
+            "head = .* every head of the model",
+        ),
         ({"task": None}, "task = None is not allowed"),
     ],
 )
@@ -151,11 +175,15 @@ def test_a_circuit_of_another_task_is_refused(known):
 
 def test_a_model_that_cannot_but_agree_is_refused(known):
     constant = Constant(torch.arange(known.task.d_target) / 3)
-    with pytest.raises(HeadwayError, match="its outputs are the same for all sequences"):
+    with pytest.raises(
+        HeadwayError, match="its outputs are the same for all sequences"
+    ):
         certify(constant, known.task, Circuit({(0, 0): Uniform()}))
     alone = Retrieval(depth=1, n_chains=1)
     with pytest.raises(HeadwayError, match="a sequence has one query"):
-        certify(Constant(torch.zeros(alone.d_target)), alone, Circuit({(0, 0): Uniform()}))
+        certify(
+            Constant(torch.zeros(alone.d_target)), alone, Circuit({(0, 0): Uniform()})
+        )
 
 
 def test_what_a_model_without_attention_does_too_is_not_certified(known):
@@ -208,12 +236,17 @@ def test_another_circuit_takes_the_certificate_away(run, written):
 def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, capsys):
     data = run.read("circuit.json")
     file = tmp_path / "circuit.json"
-    file.write_text(json.dumps({"circuit": data["circuit"], "ablation": data["ablation"]}))
+    file.write_text(
+        json.dumps({"circuit": data["circuit"], "ablation": data["ablation"]})
+    )
     before = {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")}
     certified(str(run.folder), "--circuit", str(file), "--seed", "9")
     told = capsys.readouterr().out
     assert "of 16 fresh sequences agree" in told
-    assert max(len(line) for line in told.splitlines() if str(run.folder) not in line) <= 80
+    assert (
+        max(len(line) for line in told.splitlines() if str(run.folder) not in line)
+        <= 80
+    )
     assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
     words = ("circuit", run.folder, "--certify", "--circuit", file)
     file.write_text('{"circuit": {"L0.H0": "uniform"}}')

@@ -31,7 +31,9 @@ def broken(known):
     """The true circuit without its last path, and what is measured of it."""
     whole = true_circuit(known)
     circuit = whole.without(whole.paths[-1])
-    return discover(known.model, known.task, circuit=circuit, sequences=8, trials=False, workers=1)
+    return discover(
+        known.model, known.task, circuit=circuit, sequences=8, trials=False, workers=1
+    )
 
 
 def test_intervals_are_of_the_circuit_and_of_the_model(broken):
@@ -43,10 +45,14 @@ def test_the_seed_decides_on_which_further_sequences_intervals_are_measured(
     broken, known, monkeypatch
 ):
     monkeypatch.setattr(evidence, "DRAWN", 16)
-    bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate"))
+    bench = Bench(
+        known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate")
+    )
     about = bench, broken.circuit, bench.patterns.attention, Yardstick.of(bench)
     subjects = (Subject(known.model, known.task, seed) for seed in (0, 0, 1))
-    first, again, other = (evidence_for(*about, one, (None, ""))[1].interval for one in subjects)
+    first, again, other = (
+        evidence_for(*about, one, (None, ""))[1].interval for one in subjects
+    )
     assert first == again
     assert first != other
 
@@ -57,7 +63,9 @@ def test_heads_are_replaced_one_by_one(broken):
 
 
 def test_the_losses_without_a_path_are_its_own(broken, known):
-    bench = Bench(known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate"))
+    bench = Bench(
+        known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate")
+    )
     for needed in broken.evidence.necessity:
         loss = bench.loss(broken.circuit.without(needed.path))
         assert (needed.attention, needed.loss) == pytest.approx((1.0, loss), rel=1e-5)
@@ -73,7 +81,8 @@ def test_the_judgement_is_of_other_sequences_than_the_search(broken, known):
 
 def test_the_findings_do_not_depend_on_the_workers(known):
     one, four = (
-        discover(known.model, known.task, sequences=16, workers=workers) for workers in (1, 4)
+        discover(known.model, known.task, sequences=16, workers=workers)
+        for workers in (1, 4)
     )
     assert replace(one, seconds=0.0) == replace(four, seconds=0.0)
 
@@ -98,7 +107,9 @@ def test_a_foreign_model_is_discovered_and_certified_alike(make, seed):
     foreign = Foreign(known.model)
     assert isinstance(foreign, Tappable)
     how = {"sequences": 32, "trials": False}
-    own, other = (discover(model, known.task, **how) for model in (known.model, foreign))
+    own, other = (
+        discover(model, known.task, **how) for model in (known.model, foreign)
+    )
     assert other.circuit == own.circuit
     assert other.replaced_loss == pytest.approx(own.replaced_loss, abs=1e-5)
     assert set(known.required) <= set(other.circuit.paths)

@@ -40,7 +40,9 @@ def test_what_is_lost_with_a_path_by_hand():
 
 
 def test_a_path_whose_key_no_flow_explains_is_found_whatever_else_is_cut():
-    """At layer 0 the query shares nothing with s2, which the model finds all the same."""
+    """At layer 0 the query shares nothing with s2, which the model finds all the
+    same.
+    """
     brings, unexplained = map(AttentionPath.parse, ("L0.H0 s2←s1", "L0.H1 s0←s2"))
     lost = lost_without(Retrieval(depth=1), [brings, unexplained], True)
     assert lost is not None
@@ -76,12 +78,22 @@ EXTRA = AttentionPath.of(5, 0, "xy.y←xy.x")
             [*X, *Y, *ROW, JOIN, EXTRA],  # the branches of x and y join at the row
             {"x": X, "y": Y, "z": [*X, *Y, *ROW, JOIN]},
         ),
-        (Retrieval(depth=2, n_chains=2), CHAIN, {"x_1": [CHAIN[0], CHAIN[2]], "x_2": CHAIN}),
-        (Retrieval(depth=2, n_chains=2), [CHAIN[0], CHAIN[2]], {"x_1": [CHAIN[0], CHAIN[2]]}),
+        (
+            Retrieval(depth=2, n_chains=2),
+            CHAIN,
+            {"x_1": [CHAIN[0], CHAIN[2]], "x_2": CHAIN},
+        ),
+        (
+            Retrieval(depth=2, n_chains=2),
+            [CHAIN[0], CHAIN[2]],
+            {"x_1": [CHAIN[0], CHAIN[2]]},
+        ),
     ],
 )
 def test_every_symbol_needs_the_paths_that_bring_it_and_its_keys(task, paths, needs):
     routes = trace(task, sorted(paths))
     assert routes is not None
-    assert routes.needs == {symbol: tuple(sorted(those)) for symbol, those in needs.items()}
+    assert routes.needs == {
+        symbol: tuple(sorted(those)) for symbol, those in needs.items()
+    }
     assert routes.brings.get(JOIN, ("z",)) == ("z",)

@@ -1,4 +1,6 @@
-"""How like the model a circuit is: measured as defined, and told apart from other circuits."""
+"""How like the model a circuit is: measured as defined, and told apart from other
+circuits.
+"""
 
 from itertools import product
 
@@ -43,7 +45,9 @@ def test_the_measures_are_what_their_definitions_say():
     with torch.no_grad():
         both = ({}, circuit.mechanisms)
         taps = [tap_of(bench.patterns, [one], slice(None)) for one in both]
-        model, other = (known.model(batch.inputs, tap)[:, -known.task.n_read :] for tap in taps)
+        model, other = (
+            known.model(batch.inputs, tap)[:, -known.task.n_read :] for tap in taps
+        )
         blank = bench.loss({head: Uniform() for head in bench.heads})
     size = batch.targets.shape[-1]
     sequences, queries, hops = batch.targets.shape[:3]
@@ -57,14 +61,23 @@ def test_the_measures_are_what_their_definitions_say():
         same[s, q, hop] = one == another
     assert 0.2 < found.agreement < 0.9
     assert found.agreement == pytest.approx(same.mean().item())
-    assert list(found.agreement_by_hop.values()) == pytest.approx(same.mean((0, 1)).tolist())
+    assert list(found.agreement_by_hop.values()) == pytest.approx(
+        same.mean((0, 1)).tolist()
+    )
     assert found.sequence_agreement == same.flatten(1).amin(1).mean().item()
     about = (model - model.mean(0)).square().sum()
-    assert found.r2 == pytest.approx(1 - ((other - model).square().sum() / about).item(), abs=1e-4)
+    assert found.r2 == pytest.approx(
+        1 - ((other - model).square().sum() / about).item(), abs=1e-4
+    )
     assert found.loss == pytest.approx(bench.loss(circuit), abs=1e-6)
     share = (blank - found.loss) / (blank - bench.loss())
     assert found.faithfulness == pytest.approx(share, abs=1e-5)
-    errors = bench.errors([{}, circuit, EVEN.without(bench)]).mean(2).median(1).values.tolist()
+    errors = (
+        bench.errors([{}, circuit, EVEN.without(bench)])
+        .mean(2)
+        .median(1)
+        .values.tolist()
+    )
     share = (errors[2] - errors[1]) / (errors[2] - errors[0])
     assert found.median_faithfulness == pytest.approx(share, abs=1e-5)
 
@@ -75,9 +88,9 @@ def test_the_complement_cuts_the_circuits_paths_and_nothing_else():
     cut = circuit.complement
     assert set(cut) == {path.at for path in known.required}
     assert all(isinstance(one, KnockOut) for one in cut.values())
-    assert {(at, name) for at, one in cut.items() for name in getattr(one, "relations", ())} == {
-        (path.at, path.relation) for path in known.required
-    }
+    assert {
+        (at, name) for at, one in cut.items() for name in getattr(one, "relations", ())
+    } == {(path.at, path.relation) for path in known.required}
 
 
 class Constant(nn.Module):
@@ -108,16 +121,25 @@ def test_constant_outputs_have_no_r2_and_no_faithfulness():
 
 def test_answers_are_the_nearest_candidate_and_the_likeliest_token():
     vectors, tokens, own = Vectors(2), Tokens(3), Tokens(3, own_logits=True)
-    wanted = torch.tensor([[[[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], [[float("nan")] * 2]]])
+    wanted = torch.tensor(
+        [[[[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], [[float("nan")] * 2]]]
+    )
     said = torch.tensor([[[0.1, 0.2], [0.9, 2.0], [0.4, 0.4], [5.0, 5.0]]])
     assert vectors.answers(said, wanted)[0, :3, 0].tolist() == [[0, 0], [1, 1], [0, 0]]
     assert not vectors.same(said, said.flip(1), wanted).any()
-    assert vectors.same(said, said, wanted)[0, :, 0].tolist() == [True, True, True, False]
+    assert vectors.same(said, said, wanted)[0, :, 0].tolist() == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert vectors.choices(wanted) == 3
     asked = torch.tensor([[[2, -100]]])
     logits = torch.tensor([[[0.0, 1.0, 3.0]]])
     assert tokens.answers(logits, asked).tolist() == [[[[2], [2]]]]
     assert tokens.same(logits, logits, asked).tolist() == [[[True, False]]]
-    assert tokens.numbers(logits, asked)[0, 0, 1].tolist() == pytest.approx([-4 / 3, -1 / 3, 5 / 3])
+    assert tokens.numbers(logits, asked)[0, 0, 1].tolist() == pytest.approx(
+        [-4 / 3, -1 / 3, 5 / 3]
+    )
     both = torch.tensor([[[0.0, 1.0, 3.0, 4.0, 0.0, 0.0]]])
     assert own.answers(both, asked).tolist() == [[[[2], [0]]]]

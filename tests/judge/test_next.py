@@ -41,7 +41,11 @@ WITHOUT = "headway.discover(model, task, circuit=found.circuit.without('L1.H0 s0
             "headway.discover(model, task, circuit=found.circuit)",
         ),
         (Next("circuit", without=PATH), WITHOUT, WITHOUT),
-        (Next("report", look=(1, 0)), "headway report runs/a  # Look inside, L1.H0", None),
+        (
+            Next("report", look=(1, 0)),
+            "headway report runs/a  # Look inside, L1.H0",
+            None,
+        ),
     ],
 )
 def test_a_step_is_written_for_the_shell_and_in_python(step, shell, python):

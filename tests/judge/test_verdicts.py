@@ -1,4 +1,6 @@
-"""Verdicts: three in one order, each with what it holds for, why, and what to type next."""
+"""Verdicts: three in one order, each with what it holds for, why, and what to type
+next.
+"""
 
 from dataclasses import fields, replace
 
@@ -43,12 +45,18 @@ def with_judgement(found, **changes):
 
 
 def measured(known, circuit):
-    return discover(known.model, known.task, circuit=circuit, sequences=32, trials=False, workers=1)
+    return discover(
+        known.model, known.task, circuit=circuit, sequences=32, trials=False, workers=1
+    )
 
 
 def test_a_right_circuit_gets_three_yeses_and_nothing_to_type(found):
     given = verdicts(found)
-    assert tuple(one.name for one in given) == NAMES == ("enough", "complete", "nothing spare")
+    assert (
+        tuple(one.name for one in given)
+        == NAMES
+        == ("enough", "complete", "nothing spare")
+    )
     assert held(found) == dict.fromkeys(NAMES, True)
     assert not [one.next for one in given if one.next]
     assert {"verdicts", "seconds"}.isdisjoint(found.to_json())
@@ -103,7 +111,9 @@ def test_enough_is_judged_by_the_change_that_costs_most(found, cost, holds):
     assert f"{cost.most:.3f} (limit 0.05)" in enough.because
 
 
-def test_where_it_is_not_enough_the_head_is_named_that_its_mechanism_serves_least(found):
+def test_where_it_is_not_enough_the_head_is_named_that_its_mechanism_serves_least(
+    found,
+):
     tried = {"all else exchanged": JUST_COSTS}
     changed = with_judgement(found, enough=tried)
     alone = dict.fromkeys(found.evidence.alone, found.intact_loss + 0.1)
@@ -172,7 +182,9 @@ def test_a_path_too_many_is_spare(known, extra):
 
 
 def test_what_cannot_be_exchanged_gets_no_verdict_and_a_reason(known):
-    found = discover(Foreign(known.model), known.task, sequences=8, trials=False, workers=1)
+    found = discover(
+        Foreign(known.model), known.task, sequences=8, trials=False, workers=1
+    )
     assert found.faithful
     assert held(found) == dict.fromkeys(NAMES)
     assert {one.because for one in verdicts(found)} == {found.evidence.unjudged}
@@ -181,20 +193,29 @@ def test_what_cannot_be_exchanged_gets_no_verdict_and_a_reason(known):
 
 
 def test_a_path_between_positions_that_share_nothing_by_then_is_noted(known):
-    """The query holds nothing of the pair before the first layer, so that it cannot find it."""
+    """The query holds nothing of the pair before the first layer, so that it cannot
+    find it.
+    """
     circuit = true_circuit(known, AttentionPath.of(0, 0, "s0←s2"))
     said = " ".join(str(measured(known, circuit)).split())
-    assert "flow: along L0.H0 s0←s2 the two positions hold nothing in common by then" in said
+    assert (
+        "flow: along L0.H0 s0←s2 the two positions hold nothing in common by then"
+        in said
+    )
     assert "3 useful heads in 3 layers, flow minimum 3" in said
 
 
 def test_an_unknown_flow_is_noted(found):
-    unknown = replace(found, evidence=replace(found.evidence, infeasible=None, minimum=None))
+    unknown = replace(
+        found, evidence=replace(found.evidence, infeasible=None, minimum=None)
+    )
     assert "flow: not known of this task" in str(unknown)
 
 
 def with_all(found, mechanism):
-    """The discovery of a circuit whose heads all have one mechanism, which has no path."""
+    """The discovery of a circuit whose heads all have one mechanism, which has no
+    path.
+    """
     circuit = Circuit(dict.fromkeys(found.circuit.mechanisms, mechanism))
     judgement = replace(found.evidence.judgement, paths={}, rows={})
     evidence = replace(found.evidence, necessity=[], judgement=judgement)
@@ -209,8 +230,15 @@ def test_without_paths_nothing_can_be_spare(found, mechanism):
 @pytest.mark.parametrize(
     ("mechanism", "brought"),
     [
-        (Tabled(), "attention brings what tables of tokens and places say (L0.H0, L1.H0 and L2.H0"),
-        (Uniform(), "what attention brings is not needed, or from the same places in all seq"),
+        (
+            Tabled(),
+            "attention brings what tables of tokens and places say (L0.H0, L1.H0 "
+            "and L2.H0",
+        ),
+        (
+            Uniform(),
+            "what attention brings is not needed, or from the same places in all seq",
+        ),
     ],
 )
 def test_without_paths_one_line_says_what_attention_brings(found, mechanism, brought):
@@ -226,7 +254,9 @@ def test_without_paths_one_line_says_what_attention_brings(found, mechanism, bro
 
 def test_of_an_unfaithful_circuit_it_is_not_said_what_attention_brings(found):
     plain = with_all(found, Tabled())
-    plain = replace(plain, evidence=replace(plain.evidence, replaced={"x_1": 9.0, "x_2": 9.0}))
+    plain = replace(
+        plain, evidence=replace(plain.evidence, replaced={"x_1": 9.0, "x_2": 9.0})
+    )
     assert "no head has a path" not in str(plain)
 
 
@@ -244,9 +274,16 @@ def test_a_timeline_without_paths_has_no_table():
 
 @pytest.mark.parametrize(
     ("measure", "like", "holds"),
-    [("agreement", 0.9, True), ("agreement", 0.89, False), ("r2", 0.8, True), ("r2", 0.79, False)],
+    [
+        ("agreement", 0.9, True),
+        ("agreement", 0.89, False),
+        ("r2", 0.8, True),
+        ("r2", 0.79, False),
+    ],
 )
-def test_by_the_gap_answers_must_agree_for_a_circuit_to_be_faithful(found, measure, like, holds):
+def test_by_the_gap_answers_must_agree_for_a_circuit_to_be_faithful(
+    found, measure, like, holds
+):
     circuit = replace(found.evidence.likeness.circuit, **{measure: like})
     likeness = replace(found.evidence.likeness, circuit=circuit)
     gap = replace(
@@ -268,4 +305,6 @@ def test_lines_to_type_are_of_the_run_or_of_python(found):
     unharmed = dict.fromkeys(found.evidence.alone, 0.0)
     changed = replace(changed, evidence=replace(changed.evidence, alone=unharmed))
     assert "next: headway.discover(model, task, sequences=64)" in str(changed)
-    assert "next: headway circuit runs/a --sequences 64" in of_discovery(changed, "runs/a")
+    assert "next: headway circuit runs/a --sequences 64" in of_discovery(
+        changed, "runs/a"
+    )

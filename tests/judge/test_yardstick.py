@@ -50,7 +50,9 @@ def test_elsewhere_the_gap_to_the_costlier_ablation_counts(bench):
     assert shares == pytest.approx([0.95, 0.9, 0.8])
     assert gap.met(bench, 0.15 * most) == gap.limits(bench)[2] == gap.met(bench, 9.0)
     bench.task = unbounded(bench.task)
-    costs = {x: bench.loss(Yardstick(None, x, "r2").without(bench)) for x in ("mean", "zero")}
+    costs = {
+        x: bench.loss(Yardstick(None, x, "r2").without(bench)) for x in ("mean", "zero")
+    }
     assert costs[Yardstick.of(bench).ablated] == max(costs.values())
 
 
@@ -64,8 +66,14 @@ def test_a_model_that_has_learnt_nothing_has_no_circuit(bench):
 
 def test_what_one_answer_would_lose_is_of_the_hops_that_count():
     known = compiled(2)
-    bench = Bench(known.model, known.task, held_out(known.task, 16, 0, "cpu", "circuit"))
-    bench.task, bench.columns, bench.batch.targets[:, :, 0] = unbounded(known.task), [1], 0.0
+    bench = Bench(
+        known.model, known.task, held_out(known.task, 16, 0, "cpu", "circuit")
+    )
+    bench.task, bench.columns, bench.batch.targets[:, :, 0] = (
+        unbounded(known.task),
+        [1],
+        0.0,
+    )
     known.model.unembed.weight.data.mul_(0.2)
     assert 0.5 < bench.loss() < 1.0
     assert Yardstick.of(bench).loss is None
@@ -85,14 +93,16 @@ def test_intervals_cover_where_few_sequences_carry_much_of_the_loss():
 
     def drawn(count):
         seldom = torch.rand(count, generator=generator) < rare
-        return torch.rand(count, generator=generator) * torch.where(seldom, 0.7 / rare, 1.0)
+        return torch.rand(count, generator=generator) * torch.where(
+            seldom, 0.7 / rare, 1.0
+        )
 
     truth = drawn(2_000_000).mean()
     ends = [interval_of(drawn(2048)) for _ in range(200)]
     assert sum(low <= truth <= high for low, high in ends) >= 0.93 * 200
 
 
-def test_arrays_of_a_wrong_shape_are_refused_in_functions_of_core_rooms_and_within_them():
+def test_arrays_of_a_wrong_shape_are_refused_in_functions_of_core_rooms_and_inside():
     @jaxtyping.jaxtyped(typechecker=array_checks.checked)
     def within(losses: Float[Tensor, " sequence"]) -> None:
         interval_of(losses)

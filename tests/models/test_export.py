@@ -14,7 +14,9 @@ close = {"rtol": 0.0, "atol": 1e-5}
 
 
 def test_without_transformer_lens_one_line_says_what_to_install(monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "transformer_lens"]:
+    for name in [
+        name for name in sys.modules if name.split(".")[0] == "transformer_lens"
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "transformer_lens", None)
     with pytest.raises(HeadwayError, match=r"^[^\n]*pip install 'headway\[lens\]'$"):
@@ -34,11 +36,22 @@ def test_a_cache_holds_what_that_of_transformer_lens_holds(config, seed, tokens)
     assert len(ours) > 10 * config.n_layers
     for name, value in ours.items():
         expected = theirs[name]
-        if name.endswith("attn_scores") and config.causal:  # hidden: -inf, there the least float
+        if (
+            name.endswith("attn_scores") and config.causal
+        ):  # hidden: -inf, there the least float
             assert torch.equal(value.isinf(), expected < -1e30)
-            value, expected = (x.masked_fill(value.isinf(), 0.0) for x in (value, expected))
-        torch.testing.assert_close(value, expected, **close, msg=lambda why, name=name: name + why)
-    for key in (("pattern", -1), ("resid_post", 0), ("normalized", 0, "ln1"), ("z", -1)):
+            value, expected = (
+                x.masked_fill(value.isinf(), 0.0) for x in (value, expected)
+            )
+        torch.testing.assert_close(
+            value, expected, **close, msg=lambda why, name=name: name + why
+        )
+    for key in (
+        ("pattern", -1),
+        ("resid_post", 0),
+        ("normalized", 0, "ln1"),
+        ("z", -1),
+    ):
         torch.testing.assert_close(ours[key], theirs[key], **close)
 
 
@@ -55,19 +68,27 @@ def test_the_same_hooks_do_the_same(tokens):
         return z
 
     def shift(value, hook):
-        return value + 1.0 if hook.name.endswith(("resid_mid", "k", "normalized")) else value
+        return (
+            value + 1.0
+            if hook.name.endswith(("resid_mid", "k", "normalized"))
+            else value
+        )
 
     names = ("hook_embed", "attn.hook_k", "hook_resid_mid")
     hooks = [("blocks.1.attn.hook_z", cut), ("hook_embed", lambda x, hook: x * 2.0)]
     hooks += [(f"blocks.0.{name}", shift) for name in names[1:]]
     said = model.run_with_hooks(inputs, fwd_hooks=hooks)
-    torch.testing.assert_close(said, lens.run_with_hooks(inputs, fwd_hooks=hooks), **close)
+    torch.testing.assert_close(
+        said, lens.run_with_hooks(inputs, fwd_hooks=hooks), **close
+    )
     assert not torch.allclose(said, model(inputs), atol=1e-3)
 
 
 @pytest.mark.lens
 def test_an_export_that_computes_something_else_is_not_handed_over(monkeypatch):
-    monkeypatch.setattr("headway.models.export.Scale", lambda factor: torch.nn.Identity())
+    monkeypatch.setattr(
+        "headway.models.export.Scale", lambda factor: torch.nn.Identity()
+    )
     model = build(TransformerConfig(n_layers=2, d_model=12))
     with pytest.raises(HeadwayError, match="computes something else"):
         to_transformer_lens(model)
@@ -76,7 +97,10 @@ def test_an_export_that_computes_something_else_is_not_handed_over(monkeypatch):
 @pytest.mark.lens
 @pytest.mark.parametrize("d_mlp", [0, 8])
 def test_compatibility_mode_leaves_the_outputs_alone_or_is_refused(d_mlp):
-    model, inputs = build(TransformerConfig(n_layers=2, d_model=8, d_mlp=d_mlp)), random_inputs()
+    model, inputs = (
+        build(TransformerConfig(n_layers=2, d_model=8, d_mlp=d_mlp)),
+        random_inputs(),
+    )
     lens = to_transformer_lens(model)
     lens.enable_compatibility_mode(no_processing=True)
     torch.testing.assert_close(lens(inputs), model(inputs), **close)
@@ -100,6 +124,8 @@ def test_inputs_that_are_not_of_the_task_are_refused(wrong):
     with pytest.raises(HeadwayError, match=rf"vectors \[batch, position, {D_INPUT}\]"):
         lens(wrong)
     if wrong.is_floating_point() or wrong.ndim == 3:
-        lens = to_transformer_lens(build(TransformerConfig(n_layers=1, d_model=8), tokens=True))
+        lens = to_transformer_lens(
+            build(TransformerConfig(n_layers=1, d_model=8), tokens=True)
+        )
         with pytest.raises(HeadwayError, match=r"tokens \[batch, position\]"):
             lens(wrong)

@@ -1,4 +1,6 @@
-"""Gradients through modules of others: checkpointed ones, and those that keep some back."""
+"""Gradients through modules of others: checkpointed ones, and those that keep some
+back.
+"""
 
 import threading
 
@@ -22,7 +24,9 @@ def squares(outputs, _):
 
 
 def slopes_of(module):
-    """The patterns of a module, and the slopes of its outputs' squares, with zeros in layer 0."""
+    """The patterns of a module, and the slopes of its outputs' squares, with zeros in
+    layer 0.
+    """
 
     def through(layer, pattern):
         return pattern.tril() if layer == 0 else pattern
@@ -49,7 +53,9 @@ def plainly(_, block, x):
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
 def test_checkpointed_layers_have_the_slopes_of_plain_ones(use_reentrant):
-    module = Around(lambda _, block, x: checkpoint(block, x, use_reentrant=use_reentrant))
+    module = Around(
+        lambda _, block, x: checkpoint(block, x, use_reentrant=use_reentrant)
+    )
     expected, found = slopes_of(Around(plainly)), slopes_of(module)
     torch.testing.assert_close(found, expected)
     assert all(found[1].flatten(3).any(-1).any(0).all(1))
@@ -84,7 +90,8 @@ def test_a_checkpoint_is_one_again_when_the_pass_is_done():
         other.start()
         begun.wait(60)
         assert torch.utils.checkpoint.CheckpointFunction is not OWN
-    assert torch.utils.checkpoint.CheckpointFunction is not OWN  # the other pass goes on
+    # The other pass goes on.
+    assert torch.utils.checkpoint.CheckpointFunction is not OWN
     ends.set()
     other.join()
     assert torch.utils.checkpoint.CheckpointFunction is OWN
@@ -202,9 +209,13 @@ def test_gradient_checkpointing_of_transformers_changes_no_slope():
     transformers = pytest.importorskip("transformers")
     sizes = {"n_embd": 16, "n_head": 2, "n_layer": 2, "n_positions": 6, "vocab_size": 7}
     dropouts = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
-    config = transformers.GPT2Config(**sizes, **dropouts, bos_token_id=0, eos_token_id=0)
+    config = transformers.GPT2Config(
+        **sizes, **dropouts, bos_token_id=0, eos_token_id=0
+    )
     torch.manual_seed(0)
-    module = transformers.GPT2LMHeadModel(config).train()  # it has checkpoints in training alone
+    module = transformers.GPT2LMHeadModel(
+        config
+    ).train()  # it has checkpoints in training alone
     tokens = torch.arange(12).reshape(2, 6) % 7
 
     def slopes():

@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 
 import random_models
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, accuracy_lens, logit_lens, loss_lens
+from headway.models import (
+    Transformer,
+    TransformerConfig,
+    accuracy_lens,
+    logit_lens,
+    loss_lens,
+)
 from headway.tasks import Hops
 from random_models import D_TARGET, LENGTH, N_READ, configs, quick, seeds
 
@@ -53,9 +59,13 @@ OF_A_BLOCK |= {f"mlp.hook_{name}": (2, 7, 10) for name in ("pre", "post")}
 
 def test_names_and_shapes_are_those_of_transformer_lens():
     outputs, cache = build(tokens=True).run_with_cache(draw(tokens=True))
-    expected = dict.fromkeys(["hook_embed", "hook_pos_embed", "ln_final.hook_normalized"], STREAM)
+    expected = dict.fromkeys(
+        ["hook_embed", "hook_pos_embed", "ln_final.hook_normalized"], STREAM
+    )
     for layer in (0, 1):
-        expected |= {f"blocks.{layer}.{name}": shape for name, shape in OF_A_BLOCK.items()}
+        expected |= {
+            f"blocks.{layer}.{name}": shape for name, shape in OF_A_BLOCK.items()
+        }
     shapes = {name: tuple(value.shape) for name, value in cache.items()}
     assert shapes == expected
     assert outputs.shape == (2, N_READ, D_TARGET)
@@ -144,7 +154,12 @@ def test_what_is_kept_adds_up_to_the_outputs(config, tokens, seed):
     near(outputs, mapped(model.unembed, stream)[:, -N_READ:])
 
 
-PATTERN_OF_1 = ["blocks.1.attn.pattern", ("pattern", 1), ("pattern", -1), ("pattern", 1, "attn")]
+PATTERN_OF_1 = [
+    "blocks.1.attn.pattern",
+    ("pattern", 1),
+    ("pattern", -1),
+    ("pattern", 1, "attn"),
+]
 
 
 @pytest.mark.parametrize("key", PATTERN_OF_1)
@@ -187,13 +202,22 @@ def test_only_what_is_named_is_kept(names, kept):
 
 
 UNKNOWN = [
-    ("blocks.1.attn.hook_patern", r"names nothing: is it blocks\.1\.attn\.hook_pattern or"),
-    ("blocks.2.hook_resid_pre", r"names nothing: is it blocks\.[01]\.hook_resid_pre or"),
+    (
+        "blocks.1.attn.hook_patern",
+        r"names nothing: is it blocks\.1\.attn\.hook_pattern or",
+    ),
+    (
+        "blocks.2.hook_resid_pre",
+        r"names nothing: is it blocks\.[01]\.hook_resid_pre or",
+    ),
     (("pattern", 2), "names nothing"),
     (("pattern", -3), "names nothing"),
     (("patern", 0), "names nothing"),
     (("pattern",), "names nothing"),
-    (("normalized", 1), r"names 2: is it blocks\.1\.ln1\.hook_normalized or blocks\.1\.ln2"),
+    (
+        ("normalized", 1),
+        r"names 2: is it blocks\.1\.ln1\.hook_normalized or blocks\.1\.ln2",
+    ),
 ]
 
 
@@ -254,7 +278,9 @@ HOOKED = [f"blocks.{layer}{part}" for layer in (0, 1) for part in PARTS]
 
 
 def hooked(model):
-    """What parts of a model give, once it is called, and its gradients, after `backward`."""
+    """What parts of a model give, once it is called, and its gradients, after
+    `backward`.
+    """
     seen = {}
     gradients = {}
     handles = []
@@ -344,7 +370,9 @@ def test_every_layer_is_read_as_if_it_were_the_last(three_layers, layer):
 
 @pytest.mark.parametrize("layer", range(3))
 @pytest.mark.parametrize("hop", [0, 1])
-def test_losses_and_accuracies_are_those_of_what_every_layer_tells(three_layers, layer, hop):
+def test_losses_and_accuracies_are_those_of_what_every_layer_tells(
+    three_layers, layer, hop
+):
     model, batch = three_layers
     losses = loss_lens(model, TWO_ASKED, batch)
     accuracies = accuracy_lens(model, TWO_ASKED, batch)

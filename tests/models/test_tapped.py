@@ -1,4 +1,6 @@
-"""A tap for any module: what it hands out is the pattern, and what it is given is used."""
+"""A tap for any module: what it hands out is the pattern, and what it is given is
+used.
+"""
 
 import copy
 
@@ -8,7 +10,13 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
-from headway.models import Tappable, Transformer, TransformerConfig, attention_patterns, tapped
+from headway.models import (
+    Tappable,
+    Transformer,
+    TransformerConfig,
+    attention_patterns,
+    tapped,
+)
 from nano import BIAS, LENGTH, WIDTH, Nano, X, looked
 
 CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
@@ -72,7 +80,9 @@ def test_gradients_reach_the_pattern():
 
 
 class Attends(nn.Module):
-    """One call of `scaled_dot_product_attention`, with two heads of keys for four of queries."""
+    """One call of `scaled_dot_product_attention`, with two heads of keys for four of
+    queries.
+    """
 
     def __init__(self, grouped=False, **options):
         super().__init__()
@@ -118,7 +128,9 @@ def test_attention_in_the_open_is_that_of_torch(name):
 
 
 class LastQueries(nn.Module):
-    """Attention of the last queries, under a mask that torch keeps as its sizes alone."""
+    """Attention of the last queries, under a mask that torch keeps as its sizes
+    alone.
+    """
 
     def __init__(self, bias, count):
         super().__init__()
@@ -175,8 +187,12 @@ class SelfAttention(nn.Module):
 
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("batch_first", [True, False])
-@pytest.mark.parametrize("mask", [None, ~CAUSAL, BIAS[0]], ids=["no mask", "bool", "float"])
-@pytest.mark.parametrize("options", [{}, {"add_bias_kv": True, "add_zero_attn": True}], ids=str)
+@pytest.mark.parametrize(
+    "mask", [None, ~CAUSAL, BIAS[0]], ids=["no mask", "bool", "float"]
+)
+@pytest.mark.parametrize(
+    "options", [{}, {"add_bias_kv": True, "add_zero_attn": True}], ids=str
+)
 def test_multihead_attention(need_weights, batch_first, mask, options):
     module = SelfAttention(need_weights, batch_first, mask, **options).eval()
     without = copy.deepcopy(module)
@@ -194,7 +210,9 @@ def test_multihead_attention(need_weights, batch_first, mask, options):
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_an_encoder_is_kept_from_its_fast_path(norm_first):
     torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True, norm_first=norm_first)
+    layer = nn.TransformerEncoderLayer(
+        WIDTH, 4, 32, batch_first=True, norm_first=norm_first
+    )
     module = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).eval()
     without = copy.deepcopy(module)
     with torch.no_grad():

@@ -1,5 +1,5 @@
-"""The tap in families of language models, and in the options of x-transformers, at random weights,
-against what the library says."""
+"""The tap in families of language models, and in the options of x-transformers, at
+random weights, against what the library says."""
 
 import copy
 
@@ -36,8 +36,8 @@ DEEPSEEK |= {"qk_rope_head_dim": 4, "qk_nope_head_dim": 4}
 DEEPSEEK |= {"n_routed_experts": 4, "n_group": 2, "topk_group": 1}
 DEEPSEEK |= {"num_experts_per_tok": 2, "first_k_dense_replace": 1}
 GPT_OSS = {**EIGHT, "num_local_experts": 4, "sliding_window": 5}
-# The name of a family's classes, the options of its config, the end of the output projection's
-# name, and the ways in which the library computes it.
+# The name of a family's classes, the options of its config, the end of the output
+# projection's name, and the ways in which the library computes it.
 FAMILIES = {
     "GPT2LMHeadModel": (SIZES, "attn.c_proj", BOTH),
     "GPTNeoXForCausalLM": (WIDE, "attention.dense", BOTH),
@@ -62,18 +62,25 @@ GPT2 = {"vocab_size": 31, "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head
 GPT2 |= {"bos_token_id": 1, "eos_token_id": 2}
 LOCAL = {"attention_types": [[["global", "local", "global"], 1]], "window_size": 5}
 SHAPED = "Gemma Helium Glm"
-WITH_GROUPS = "Qwen2 StableLm Cohere Olmo Olmo2 Granite Starcoder2 Phi3 SmolLM3 Nemotron"
+WITH_GROUPS = (
+    "Qwen2 StableLm Cohere Olmo Olmo2 Granite Starcoder2 Phi3 SmolLM3 Nemotron"
+)
 # The name of a family's classes, and the options of its config.
 MORE = {"GPTBigCodeForCausalLM": GPT2, "Cohere2ForCausalLM": SLIDING}
 MORE["GPTNeoForCausalLM"] = {**SIZES, **LOCAL, "num_layers": 3, "num_heads": 4}
-MORE |= {f"{name}ForCausalLM": {**GPT2, "rotary_dim": 4} for name in ("GPTJ", "CodeGen")}
+MORE |= {
+    f"{name}ForCausalLM": {**GPT2, "rotary_dim": 4} for name in ("GPTJ", "CodeGen")
+}
 MIXED = {**GROUPED, "num_experts": 4, "moe_intermediate_size": 16}
 MORE["Qwen2MoeForCausalLM"] = {**MIXED, "shared_expert_intermediate_size": 16}
 MORE |= {f"{name}ForCausalLM": EIGHT for name in SHAPED.split()}
 MORE |= {f"{name}ForCausalLM": GROUPED for name in WITH_GROUPS.split()}
 MORE |= {f"{name}ForCausalLM": WIDE for name in ("Persimmon", "BioGpt")}
 MORE["RobertaForMaskedLM"] = {**WIDE, "pad_token_id": 1}
-MORE |= {f"{name}ForMaskedLM": {**WIDE, "embedding_size": 32} for name in ("Electra", "RoFormer")}
+MORE |= {
+    f"{name}ForMaskedLM": {**WIDE, "embedding_size": 32}
+    for name in ("Electra", "RoFormer")
+}
 MORE["AlbertForMaskedLM"] = {**WIDE, "embedding_size": 16}
 MODERN = {**WIDE, "local_attention": 6, "cls_token_id": 1, "sep_token_id": 2}
 MORE["ModernBertForMaskedLM"] = MODERN
@@ -166,7 +173,9 @@ def patterns_seen(wrapped, ids):
 
 
 def seen_as_it_is(model, ids, n_layers, plain, beside=0):
-    """The tap changes nothing of the plain outputs, sees whole rows, and reaches the output."""
+    """The tap changes nothing of the plain outputs, sees whole rows, and reaches the
+    output.
+    """
     wrapped = tapped(model, ids)
     assert (wrapped.n_layers, wrapped.n_heads) == (n_layers, 4)
     assert wrapped.mixers == ()
@@ -201,7 +210,12 @@ for count in ("n_group", "topk_group", "n_shared_experts"):
 for count in ("first_k_dense_replace", "decoder_sparse_step"):
     EXPERTS[count] = 1
 EXPERTS["num_experts_per_tok"] = 2
-LATENT = {"num_key_value_heads": 4, "q_lora_rank": 8, "kv_lora_rank": 8, "v_head_dim": 8}
+LATENT = {
+    "num_key_value_heads": 4,
+    "q_lora_rank": 8,
+    "kv_lora_rank": 8,
+    "v_head_dim": 8,
+}
 LATENT |= {"qk_rope_head_dim": 4, "qk_nope_head_dim": 4}
 MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 4, "mamba_n_groups": 1}
 MAMBA["mamba_chunk_size"] = 4
@@ -213,18 +227,31 @@ for side in ("encoder", "decoder"):
     PAIR[f"{side}_ffn_dim"] = 48
 PAIR |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 PAIR |= {"decoder_start_token_id": 2, "forced_eos_token_id": None}
-T5 = {"vocab_size": 31, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+T5 = {
+    "vocab_size": 31,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": 2,
+    "num_heads": 4,
+}
 T5 |= {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
-# Two calls a pattern, norms of queries and keys, windows, soft caps, sparse masks, other blocks.
-DECODERS = """DiffLlama Apertus NanoChat HunYuanDenseV1 Olmo3 Exaone4 Cwm VaultGemma Doge Arcee
-    Ernie4_5 Glm4 SeedOss"""
+# Two calls a pattern, norms of queries and keys, windows, soft caps, sparse masks,
+# other blocks.
+DECODERS = """DiffLlama Apertus NanoChat HunYuanDenseV1 Olmo3 Exaone4 Cwm VaultGemma
+    Doge Arcee Ernie4_5 Glm4 SeedOss"""
 MIXTURES = """GraniteMoe Phimoe Olmoe Qwen3Moe FlexOlmo Afmoe Ernie4_5_Moe HunYuanMoEV1
     MiniMaxM2"""
 ENCODERS = "MPNet Deberta Esm Ernie XLMRobertaXL NomicBert IBert"
 ENCODERS_AND_DECODERS = "Bart Pegasus Blenderbot"
 T5S = "T5 UMT5"
 ALIKE = {"DeepseekV2ForCausalLM": {**EXPERTS, **LATENT}, "MarianMTModel": PAIR}
-ALIKE["XGLMForCausalLM"] = {**PAIR, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48}
+ALIKE["XGLMForCausalLM"] = {
+    **PAIR,
+    "num_layers": 2,
+    "attention_heads": 4,
+    "ffn_dim": 48,
+}
 ALIKE["CTRLLMHeadModel"] = {**GPT2, "n_layer": 2, "dff": 48}
 ALIKE["OpenAIGPTLMHeadModel"] = {**GPT2, "n_layer": 2, "initializer_range": 0.3}
 XLNET = {"vocab_size": 31, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}
@@ -232,7 +259,9 @@ ALIKE["XLNetLMHeadModel"] = {**XLNET, "initializer_range": 0.3}
 ALIKE |= {f"{name}ForCausalLM": TWO for name in DECODERS.split()}
 ALIKE |= {f"{name}ForCausalLM": EXPERTS for name in MIXTURES.split()}
 ALIKE |= {f"{name}ForMaskedLM": BERT for name in ENCODERS.split()}
-ALIKE |= {f"{name}ForConditionalGeneration": PAIR for name in ENCODERS_AND_DECODERS.split()}
+ALIKE |= {
+    f"{name}ForConditionalGeneration": PAIR for name in ENCODERS_AND_DECODERS.split()
+}
 ALIKE |= {f"{name}ForConditionalGeneration": T5 for name in T5S.split()}
 
 
@@ -281,7 +310,11 @@ def test_kinds_of_families(name):
 
 HYBRIDS = {
     "BambaForCausalLM": {**TWO, **MAMBA, "attn_layer_indices": [1]},
-    "GraniteMoeHybridForCausalLM": {**EXPERTS, **MAMBA, "layer_types": ["mamba", "attention"]},
+    "GraniteMoeHybridForCausalLM": {
+        **EXPERTS,
+        **MAMBA,
+        "layer_types": ["mamba", "attention"],
+    },
     "Lfm2ForCausalLM": {**TWO, "layer_types": ["conv", "full_attention"]},
 }
 
@@ -378,9 +411,9 @@ def patterns_of(intermediates):
     return [attended.post_softmax_attn for attended in intermediates if attended]
 
 
-SWITCHES = """attn_cog_signed attn_hard attn_qk_norm attn_l2_distance attn_selective attn_use_cope
-    attn_laser attn_on_attn attn_data_dependent_alibi attn_gate_value_heads attn_head_scale
-    dynamic_pos_bias sandwich_norm macaron"""
+SWITCHES = """attn_cog_signed attn_hard attn_qk_norm attn_l2_distance attn_selective
+    attn_use_cope attn_laser attn_on_attn attn_data_dependent_alibi
+    attn_gate_value_heads attn_head_scale dynamic_pos_bias sandwich_norm macaron"""
 NUMBERS = {"attn_sparse_topk": 3, "attn_max_attend_past": 3, "attn_kv_heads": 2}
 NUMBERS["num_residual_streams"] = 2
 WEIGHED = dict.fromkeys(SWITCHES.split(), True) | NUMBERS
@@ -407,7 +440,9 @@ def test_x_transformers_own_weights(option):
 @pytest.mark.filterwarnings("ignore")
 def test_x_transformers_heads_that_talk_behind_the_softmax():
     model = of_x_transformers({"attn_post_talking_heads": True})
-    talks = [module for module in model.modules() if isinstance(module, torch.nn.Conv2d)]
+    talks = [
+        module for module in model.modules() if isinstance(module, torch.nn.Conv2d)
+    ]
     ids = some_tokens()
     with torch.no_grad():
         for talk in talks:

@@ -1,4 +1,6 @@
-"""Attention of many kinds: all of it is seen, as [batch, head, query, key], or refused by name."""
+"""Attention of many kinds: all of it is seen, as [batch, head, query, key], or refused
+by name.
+"""
 
 import pytest
 import torch
@@ -441,7 +443,9 @@ def test_rows_that_see_nothing_are_zero():
     torch.testing.assert_close(sums, torch.ones(3, 2, LENGTH - 1))
 
 
-@pytest.mark.parametrize("tokens", [torch.zeros(2, 4, dtype=torch.long), torch.arange(8)[None]])
+@pytest.mark.parametrize(
+    "tokens", [torch.zeros(2, 4, dtype=torch.long), torch.arange(8)[None]]
+)
 def test_tokens_are_exchanged_for_others_that_occur(tokens):
     class Embeds(nn.Module):
         def __init__(self):

@@ -1,4 +1,6 @@
-"""Modules that cannot be tapped are told in one line; attention is, however it is written."""
+"""Modules that cannot be tapped are told in one line; attention is, however it is
+written.
+"""
 
 import pytest
 import torch
@@ -86,10 +88,16 @@ REFUSED = {
     "no attention": (Mixes(), "no attention was seen: Mixes"),
     "operator": (Nano("custom"), OPERATOR),
     "operator behind": (Nano("sdpa", "custom"), OPERATOR),
-    "sigmoid": (Nano("sigmoid"), "in Nano one position reaches another by torch.Tensor.matmul to"),
+    "sigmoid": (
+        Nano("sigmoid"),
+        "in Nano one position reaches another by torch.Tensor.matmul to",
+    ),
     "sigmoid behind": (Nano("sdpa", "sigmoid"), NO_PRODUCT),
     "sigmoid in front": (Nano("sigmoid", "softmax"), NO_PRODUCT),
-    "heads": (Nano("sdpa", "softmax", n_heads=(2, 3)), "by layer of Nano = [(2, 0), (3, 0)]"),
+    "heads": (
+        Nano("sdpa", "softmax", n_heads=(2, 3)),
+        "by layer of Nano = [(2, 0), (3, 0)]",
+    ),
 }
 REFUSED |= {
     "noise": (Around(noise), DIFFER),
@@ -235,7 +243,9 @@ def test_a_graph_of_calls_is_no_exported_module():
     assert tapped(graph, X).n_layers == 1
 
 
-@pytest.mark.parametrize("inputs", [X[0, 0], X[:0], X[..., None]], ids=lambda x: str(x.shape))
+@pytest.mark.parametrize(
+    "inputs", [X[0, 0], X[:0], X[..., None]], ids=lambda x: str(x.shape)
+)
 def test_inputs_of_another_shape(inputs):
     shape = list(inputs.shape)
     told = refusal(Nano("sdpa"), inputs)
@@ -245,7 +255,9 @@ def test_inputs_of_another_shape(inputs):
 def test_layers_and_heads_before_they_are_known():
     wrapped = tapped(Nano("sdpa"))
     for name in ("n_layers", "n_heads"):
-        with pytest.raises(HeadwayError, match="layers and heads of Nano are not known yet"):
+        with pytest.raises(
+            HeadwayError, match="layers and heads of Nano are not known yet"
+        ):
             getattr(wrapped, name)
     wrapped(X)
     with pytest.raises(HeadwayError, match="not known yet"):
@@ -258,7 +270,9 @@ def test_a_model_that_changes_its_layers():
     module = Nano("sdpa", "sdpa")
     wrapped = tapped(module, X)
     del module.blocks[1]
-    with pytest.raises(HeadwayError, match=r"by layer = \[\(2, 0\)\] is not .*\(2, 0\)\], as at"):
+    with pytest.raises(
+        HeadwayError, match=r"by layer = \[\(2, 0\)\] is not .*\(2, 0\)\], as at"
+    ):
         wrapped(X, unchanged)
 
 
@@ -306,7 +320,9 @@ def sink(x):
 
 
 class Weighed(nn.Module):
-    """Attention by a function of the input; keys that are no position have values of 0."""
+    """Attention by a function of the input; keys that are no position have values of
+    0.
+    """
 
     def __init__(self, weigh):
         super().__init__()
@@ -339,8 +355,8 @@ def test_other_ways_to_write_attention(weigh):
 
 
 class Decoys(nn.Module):
-    """One head, whose pattern has no dimension for it; as many outputs, experts and units of an
-    expert as keys.
+    """One head, whose pattern has no dimension for it; as many outputs, experts and
+    units of an expert as keys.
     """
 
     def __init__(self):

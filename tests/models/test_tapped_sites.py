@@ -1,4 +1,6 @@
-"""The tap gets and puts what meets values; heads that cannot read one another are one layer."""
+"""The tap gets and puts what meets values; heads that cannot read one another are one
+layer.
+"""
 
 import copy
 import warnings
@@ -33,7 +35,9 @@ def zeroed(head):
 
 
 class Weighs(nn.Module):
-    """One layer, whose pattern is made of scores and meets values in one of many ways."""
+    """One layer, whose pattern is made of scores and meets values in one of many
+    ways.
+    """
 
     def __init__(self, weigh, meet=torch.matmul):
         super().__init__()
@@ -155,7 +159,14 @@ def written_into_and_halved(net, scores, x):
 
 
 CHANGED = [
-    *(signed, masked_behind, mask_of_what_is_zero, of_sum_one_again, largest_two, scattered),
+    *(
+        signed,
+        masked_behind,
+        mask_of_what_is_zero,
+        of_sum_one_again,
+        largest_two,
+        scattered,
+    ),
     *(as_dropout_scales, in_place, heads_talk, heads_are_convolved, heads_are_gated),
     *(weighed_by_other_scores, difference, two_steps, straight_through),
     *(written_into, written_into_and_halved),
@@ -195,7 +206,9 @@ def written_elsewhere(pattern, values):
 
 WAYS = [by_einsum, by_einsum_of_a_list, by_flat_heads, transposed, entry_by_entry]
 WAYS += [written_elsewhere]
-EVERY = [(weigh, torch.matmul) for weigh in CHANGED] + [(heads_talk, way) for way in WAYS]
+EVERY = [(weigh, torch.matmul) for weigh in CHANGED] + [
+    (heads_talk, way) for way in WAYS
+]
 
 
 @pytest.mark.parametrize(("weigh", "meet"), EVERY)
@@ -283,7 +296,12 @@ def divided_by_sums_of_squares(pattern, values):
     return read / sizes[..., None]
 
 
-LOST = [by_values_of_the_largest, through_a_buffer, divided_by_sums, divided_by_sums_of_squares]
+LOST = [
+    by_values_of_the_largest,
+    through_a_buffer,
+    divided_by_sums,
+    divided_by_sums_of_squares,
+]
 
 
 def sums_of_queries(pattern, values):
@@ -338,7 +356,9 @@ class Listed(nn.Module):
     def __init__(self, *counts, norm=nn.Identity):
         super().__init__()
         torch.manual_seed(0)
-        self.layers = nn.ModuleList(nn.ModuleList(Head() for _ in range(count)) for count in counts)
+        self.layers = nn.ModuleList(
+            nn.ModuleList(Head() for _ in range(count)) for count in counts
+        )
         self.norms = nn.ModuleList(norm(WIDTH) for _ in counts)
 
     def forward(self, x):
@@ -532,14 +552,19 @@ class Towers(nn.Module):
 )
 @torch.no_grad()
 def test_layers_beside_one_another(depth, on_top, layers, heads):
-    """They are one layer if they depend on the same, and if all layers are alike then."""
+    """They are one layer if they depend on the same, and if all layers are alike
+    then.
+    """
     model = Towers(depth, on_top)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         wrapped = tapped(model, X)
     assert (wrapped.n_layers, wrapped.n_heads) == (layers, heads)
     torch.testing.assert_close(looked(wrapped)[0], model(X))
-    apart = ["every call of attention in Towers is a layer" in str(one.message) for one in told]
+    apart = [
+        "every call of attention in Towers is a layer" in str(one.message)
+        for one in told
+    ]
     assert apart == ([True] if on_top and depth == 1 else [])
 
 

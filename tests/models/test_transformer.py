@@ -56,13 +56,17 @@ def test_only_an_unmasked_model_lets_the_future_reach_the_past(config, seed, cha
     other = inputs.clone()
     other[:, changed] += 1.0
     before, after = model(inputs), model(other)
-    earlier, later = (attention_patterns(model, x)[..., :changed, :] for x in (inputs, other))
+    earlier, later = (
+        attention_patterns(model, x)[..., :changed, :] for x in (inputs, other)
+    )
     assert not torch.allclose(before[:, changed:], after[:, changed:])
     if config.causal:
         torch.testing.assert_close(before[:, :changed], after[:, :changed])
         torch.testing.assert_close(earlier, later)
     else:
-        assert not torch.allclose(before[:, :changed], after[:, :changed], rtol=1e-9, atol=1e-12)
+        assert not torch.allclose(
+            before[:, :changed], after[:, :changed], rtol=1e-9, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("init", ["gpt2", "fan_in"])
@@ -102,8 +106,14 @@ def test_layers_above_some_write_nothing_at_first(init, d_mlp):
 @pytest.mark.parametrize("vocabulary", [None, 5])
 def test_a_sequence_that_is_too_long_is_refused(vocabulary):
     model = Transformer(TransformerConfig(1, 8), 1, 5, LENGTH, 1, vocabulary=vocabulary)
-    inputs = torch.zeros(2, LENGTH + 1, 1) if vocabulary is None else torch.zeros(2, 8).long()
-    with pytest.raises(HeadwayError, match=r"positions in a sequence = 8 is not .* at most 7"):
+    inputs = (
+        torch.zeros(2, LENGTH + 1, 1)
+        if vocabulary is None
+        else torch.zeros(2, 8).long()
+    )
+    with pytest.raises(
+        HeadwayError, match=r"positions in a sequence = 8 is not .* at most 7"
+    ):
         model(inputs)
     assert model(inputs[:, :LENGTH]).shape == (2, 1, 5)
 

@@ -9,7 +9,9 @@ import headway
 
 @dataclass(frozen=True)
 class Assignments(headway.Task):
-    """Reads `b=c q=r a=b p=q a`: a is worth b, which is worth c. Other chains are distractors."""
+    """Reads `b=c q=r a=b p=q a`: a is worth b, which is worth c. Other chains are
+    distractors.
+    """
 
     depth: int = 2
     n_chains: int = 2
@@ -22,7 +24,10 @@ class Assignments(headway.Task):
     @property
     def roles(self):
         hops = range(1, self.depth + 1)  # "=" is one, too: heads pass symbols on by it
-        return ("s0", *(role for i in hops for role in (f"s{2 * i - 1}", f"is{i}", f"s{2 * i}")))
+        return (
+            "s0",
+            *(role for i in hops for role in (f"s{2 * i - 1}", f"is{i}", f"s{2 * i}")),
+        )
 
     def draw(self, count, generator):
         def shuffled(n):
@@ -42,5 +47,7 @@ class Assignments(headway.Task):
         tokens = torch.cat([text.flatten(1), chains[:, 0, :1]], dim=1)
         own = 3 * places[:, : self.depth]  # the chain that is asked about
         roles = torch.stack([own, own + 1, own + 2], dim=2).flatten(1)
-        roles = torch.cat([torch.full_like(own[:, :1], tokens.shape[1] - 1), roles], dim=1)
+        roles = torch.cat(
+            [torch.full_like(own[:, :1], tokens.shape[1] - 1), roles], dim=1
+        )
         return headway.Batch(tokens, chains[:, :1, 1:], roles[:, :, None])

@@ -33,7 +33,8 @@ class Busy(Net):
 
     def __init__(self):
         super().__init__()
-        self.embed = nn.Embedding(TASK.vocabulary, 16, max_norm=0.5)  # writes to its weight
+        # Writes to its weight.
+        self.embed = nn.Embedding(TASK.vocabulary, 16, max_norm=0.5)
         self.register_buffer("calls", torch.tensor(0))
         self.register_buffer("shift", torch.zeros(16), persistent=False)
         self.seen, self.lengths, self.cache = [], {}, None

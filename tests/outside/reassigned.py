@@ -1,4 +1,6 @@
-"""Retrieval of vectors in which every key is assigned twice, and the later assignment counts."""
+"""Retrieval of vectors in which every key is assigned twice, and the later assignment
+counts.
+"""
 
 from dataclasses import dataclass
 
@@ -9,7 +11,9 @@ import headway
 
 @dataclass(frozen=True)
 class Reassigned(headway.Task):
-    """Pairs of a key and a value in random order, two pairs a key; then the keys once more."""
+    """Pairs of a key and a value in random order, two pairs a key; then the keys once
+    more.
+    """
 
     n_keys: int = 3
     size: int = 4
@@ -24,7 +28,9 @@ class Reassigned(headway.Task):
 
     def draw(self, count, generator):
         def normal(*shape):
-            return torch.randn(count, *shape, generator=generator, device=generator.device)
+            return torch.randn(
+                count, *shape, generator=generator, device=generator.device
+            )
 
         n, k = self.n_keys, self.size
         return normal(n, k), normal(n, 2, k), normal(2 * n).argsort(1)
@@ -32,7 +38,8 @@ class Reassigned(headway.Task):
     def assemble(self, draws):
         keys, values, order = draws
         count, n, k = keys.shape
-        pairs = order.view(count, n, 2).sort(2).values  # of every key the earlier, and the later
+        # Of every key the earlier, and the later.
+        pairs = order.view(count, n, 2).sort(2).values
         queries = (4 * n + torch.arange(n, device=keys.device)).expand(count, n)
         tokens = keys.new_empty(count, 5 * n, k)
         rows = torch.arange(count, device=keys.device)[:, None]

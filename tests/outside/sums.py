@@ -9,7 +9,9 @@ import headway
 
 @dataclass(frozen=True)
 class Sums(headway.Task):
-    """Numbers below `modulus`; asks at every place for the sum of the last 2, 3, … numbers."""
+    """Numbers below `modulus`; asks at every place for the sum of the last 2, 3, …
+    numbers.
+    """
 
     terms: int = 3
     modulus: int = 4
@@ -25,13 +27,19 @@ class Sums(headway.Task):
 
     def draw(self, count, generator):
         size = (count, self.places)
-        return (torch.randint(self.modulus, size, generator=generator, device=generator.device),)
+        return (
+            torch.randint(
+                self.modulus, size, generator=generator, device=generator.device
+            ),
+        )
 
     def assemble(self, draws):
         (numbers,) = draws
         sums = numbers.cumsum(1)
         before = torch.nn.functional.pad(sums, (self.terms, 0))
-        asked = [sums - before[:, self.terms - n : -n] for n in range(2, self.terms + 1)]
+        asked = [
+            sums - before[:, self.terms - n : -n] for n in range(2, self.terms + 1)
+        ]
         queries = torch.stack(asked, dim=2)[:, self.terms - 1 :] % self.modulus
         return headway.Batch(numbers, queries)
 

@@ -15,7 +15,11 @@ from in_process import forget_files, swept_here
 HERE = Path(__file__).parent
 SMALL = (
     *("model.d_model=16", "model.n_heads=1", "model.d_mlp=16", "training.steps=20"),
-    *("training.eval_every=10", "training.checkpoint_every=10", "training.eval_examples=32"),
+    *(
+        "training.eval_every=10",
+        "training.checkpoint_every=10",
+        "training.eval_examples=32",
+    ),
     "training.cooldown_steps=2",
 )
 TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
@@ -23,7 +27,10 @@ TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name == "reassigned" else pytest.mark.slow) for name in TASKS],
+    [
+        pytest.param(name, marks=() if name == "reassigned" else pytest.mark.slow)
+        for name in TASKS
+    ],
 )
 def test_every_verb_takes_them_without_a_word_of_trust(
     name, tmp_path, monkeypatch, capsys, undrawn, kinds
@@ -46,7 +53,9 @@ def test_every_verb_takes_them_without_a_word_of_trust(
     found = told("circuit", "runs/one", "--threshold", "100", "--sequences", "16")
     assert "L0.H0" in found
     assert "flow: not known of this task" in found
-    assert "how information flows in its task is not known" in refused("theory", "runs/one")
+    assert "how information flows in its task is not known" in refused(
+        "theory", "runs/one"
+    )
     certificate = headway.certify("runs/one", agreement=0.5)
     assert f"of {certificate.sequences} fresh sequences agree" in str(certificate)
     told("emergence", "runs/one")

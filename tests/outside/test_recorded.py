@@ -18,9 +18,12 @@ TASK = headway.tasks.Hops(asked=(1,), n_symbols=8, n_places=32)
 
 def train(model, recorder, seed, steps):
     """Forty lines of nanoGPT, in short."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1, betas=(0.9, 0.99))
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=3e-3, weight_decay=0.1, betas=(0.9, 0.99)
+    )
     rate = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min(1, (step + 1) / 50) * min(1, (steps - step) / (steps / 2))
+        optimizer,
+        lambda step: min(1, (step + 1) / 50) * min(1, (steps - step) / (steps / 2)),
     )
     generator = torch.Generator().manual_seed(seed)
     for step in range(steps + 1):
@@ -44,7 +47,9 @@ def recorded(folder, seed, steps):
 
 
 def is_induction(found):
-    """Tell whether a head reads the previous token, and one above it what followed last time."""
+    """Tell whether a head reads the previous token, and one above it what followed last
+    time.
+    """
     layers = {}
     for path in found.circuit.paths:
         layers.setdefault(path.relation, set()).add(path.layer)
@@ -55,20 +60,36 @@ def is_induction(found):
 def test_the_induction_circuit_is_found_and_dated(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run = recorded("runs/nano", seed=0, steps=600)
-    for words in (["circuit", "runs/nano", "--ablation", "uniform"], ["emergence", "runs/nano"]):
+    for words in (
+        ["circuit", "runs/nano", "--ablation", "uniform"],
+        ["emergence", "runs/nano"],
+    ):
         main(words)
         assert "find^1" in capsys.readouterr().out
     found, timeline = saved_discovery(run), saved_timeline(run)
     assert found.faithful, found.replaced_loss
     assert is_induction(found)
-    assert all(0 < path.emerged <= 600 for path in timeline.paths if path.emerged is not None)
+    assert all(
+        0 < path.emerged <= 600 for path in timeline.paths if path.emerged is not None
+    )
     assert timeline.hops["hop 1"] < 600
 
 
 def test_every_verb_takes_what_was_recorded(tmp_path, monkeypatch, undrawn):
     monkeypatch.chdir(tmp_path)
     recorded("runs/nano", seed=0, steps=50)
-    main(["circuit", "runs/nano", "--threshold", "100", "--sequences", "16", "--trials", "False"])
+    main(
+        [
+            "circuit",
+            "runs/nano",
+            "--threshold",
+            "100",
+            "--sequences",
+            "16",
+            "--trials",
+            "False",
+        ]
+    )
     main(["emergence", "runs/nano"])
     main(["report", "runs/nano"])
     assert "parameters" in Path("runs/nano/report.html").read_text()
@@ -93,7 +114,9 @@ def test_a_loop_that_fails_leaves_what_it_saved(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_in_every_seed(seed, tmp_path):
-    found = headway.discover(recorded(tmp_path / "run", seed, steps=3000), ablation="uniform")
+    found = headway.discover(
+        recorded(tmp_path / "run", seed, steps=3000), ablation="uniform"
+    )
     assert is_induction(found)
     assert found.faithful, found.replaced_loss
 

@@ -1,4 +1,6 @@
-"""A loop that is recorded trains as one that is not, to the last bit, whatever the module does."""
+"""A loop that is recorded trains as one that is not, to the last bit, whatever the
+module does.
+"""
 
 import random
 from contextlib import nullcontext
@@ -14,34 +16,55 @@ import headway
 
 
 def state_of(model):
-    """The content of a module, by name: tensors as numbers, containers as they print."""
+    """The content of a module, by name: tensors as numbers, containers as they
+    print.
+    """
     found = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
-            if name not in ("_modules", "_parameters", "_buffers", "_torchdynamo_wrapper_id"):
-                told = value.get_state() if isinstance(value, torch.Generator) else value
+            if name not in (
+                "_modules",
+                "_parameters",
+                "_buffers",
+                "_torchdynamo_wrapper_id",
+            ):
+                told = (
+                    value.get_state() if isinstance(value, torch.Generator) else value
+                )
                 whole = told.tolist() if isinstance(told, torch.Tensor) else told
                 found[f"{path}.{name}"] = repr(whole)
         tensors = [*module._parameters.items(), *module._buffers.items()]
         found |= {f"{path}.{n}": t.tolist() for n, t in tensors if t is not None}
-        found |= {f"{path}.{n} gradient": t.grad.tolist() for n, t in tensors if t.grad is not None}
+        found |= {
+            f"{path}.{n} gradient": t.grad.tolist()
+            for n, t in tensors
+            if t.grad is not None
+        }
     return found
 
 
 def trained(model, folder, autocast=False):
-    """The outcome of ten steps with dropout, recorded or not: the module, and what is drawn."""
+    """The outcome of ten steps with dropout, recorded or not: the module, and what is
+    drawn.
+    """
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
     recorder = (
-        nullcontext() if folder is None else headway.Recorder(folder, model, TASK, sequences=32)
+        nullcontext()
+        if folder is None
+        else headway.Recorder(folder, model, TASK, sequences=32)
     )
-    optimizer = torch.optim.AdamW([w for w in model.parameters() if w.requires_grad], lr=1e-2)
+    optimizer = torch.optim.AdamW(
+        [w for w in model.parameters() if w.requires_grad], lr=1e-2
+    )
     generator, losses = torch.Generator().manual_seed(0), []
     with recorder, torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         for step in range(10):
             batch = TASK.sample(16, generator)
-            loss = TASK.targets.loss(model(batch.inputs)[:, -TASK.n_read :], batch.targets)
+            loss = TASK.targets.loss(
+                model(batch.inputs)[:, -TASK.n_read :], batch.targets
+            )
             if folder is not None and step % 3 == 0:
                 recorder.save(step, loss)  # between the pass and its gradients
             optimizer.zero_grad()
@@ -53,7 +76,9 @@ def trained(model, folder, autocast=False):
 
 
 def frozen(model):
-    """In the middle of what people do: parts in evaluation, parts without gradients, hooks."""
+    """In the middle of what people do: parts in evaluation, parts without gradients,
+    hooks.
+    """
     model.train()
     model.norm.eval()
     model.drop.train()
@@ -85,7 +110,9 @@ KINDS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # of what is compiled
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor"
+)  # of what is compiled
 @pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_recording_changes_nothing(kind, autocast, tmp_path):
@@ -98,7 +125,9 @@ def test_recording_changes_nothing(kind, autocast, tmp_path):
     assert recorded[:2] == alone[:2]
     assert recorded[2].keys() == alone[2].keys()
     differ = [
-        name for name in alone[2] if "hook" not in name and alone[2][name] != recorded[2][name]
+        name
+        for name in alone[2]
+        if "hook" not in name and alone[2][name] != recorded[2][name]
     ]
     assert [name for name in differ if "0x" not in alone[2][name]] == []
     assert headway.Run.open(tmp_path / "run").checkpoint_steps() == [0, 3, 6, 9]
@@ -106,7 +135,9 @@ def test_recording_changes_nothing(kind, autocast, tmp_path):
 
 def test_what_a_module_holds_is_the_same_object_afterwards(tmp_path):
     model = frozen(Busy())
-    before = [(module, module.__dict__, dict(module.__dict__)) for module in model.modules()]
+    before = [
+        (module, module.__dict__, dict(module.__dict__)) for module in model.modules()
+    ]
     versions = {name: weight._version for name, weight in model.named_parameters()}
     with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
         recorder.save(0, 1.0)
@@ -114,7 +145,9 @@ def test_what_a_module_holds_is_the_same_object_afterwards(tmp_path):
         assert module.__dict__ is state
         assert all(state[name] is value for name, value in held.items())
         assert state.keys() == held.keys()
-    assert versions == {name: weight._version for name, weight in model.named_parameters()}
+    assert versions == {
+        name: weight._version for name, weight in model.named_parameters()
+    }
 
 
 def test_opening_a_run_draws_nothing(tmp_path):

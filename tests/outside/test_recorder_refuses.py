@@ -1,4 +1,6 @@
-"""A recorder records one run, once, and says so: whatever is tried leaves a run that is read."""
+"""A recorder records one run, once, and says so: whatever is tried leaves a run that is
+read.
+"""
 
 import numpy as np
 import pytest
@@ -53,9 +55,29 @@ def test_a_folder_is_of_one_recorder(tmp_path):
     assert is_read(tmp_path, [1])
 
 
-STEPS = (True, False, -1, 1.0, "1", None, [1], 10**16, np.bool_(True), torch.tensor(True))
+STEPS = (
+    True,
+    False,
+    -1,
+    1.0,
+    "1",
+    None,
+    [1],
+    10**16,
+    np.bool_(True),
+    torch.tensor(True),
+)
 LOSSES = (
-    *(float("nan"), -float("inf"), torch.tensor(torch.nan), None, "0.5", True, [1.0], 10**400),
+    *(
+        float("nan"),
+        -float("inf"),
+        torch.tensor(torch.nan),
+        None,
+        "0.5",
+        True,
+        [1.0],
+        10**400,
+    ),
     *(torch.ones(2), torch.ones(0), torch.tensor(1j), torch.ones((), device="meta")),
 )
 
@@ -77,7 +99,9 @@ def test_what_is_no_step_or_no_loss(given, complaint, tmp_path):
 
 
 @pytest.mark.parametrize("call", ["save_checkpoint", "append_metrics"])
-def test_a_disk_that_is_full_keeps_neither_weights_nor_losses(call, tmp_path, monkeypatch):
+def test_a_disk_that_is_full_keeps_neither_weights_nor_losses(
+    call, tmp_path, monkeypatch
+):
     with new(tmp_path) as recorder:
         recorder.save(0, 1.0)
         kind = type(recorder.run)
@@ -107,7 +131,9 @@ class Raises(Net):
         return super().forward(tokens)
 
 
-@pytest.mark.parametrize("kind", [RuntimeError, IndexError, KeyError, AssertionError, OSError])
+@pytest.mark.parametrize(
+    "kind", [RuntimeError, IndexError, KeyError, AssertionError, OSError]
+)
 def test_what_a_module_raises_is_told_in_a_line(kind, tmp_path):
     model = Raises()
     model.error = kind("first line\nsecond line")
@@ -164,7 +190,13 @@ class Text(Net):
     ],
 )
 def test_what_does_not_fit_is_one_line(told, match, tmp_path):
-    given = {"folder": tmp_path / "run", "model": Net(), "task": TASK, "sequences": 8, **told}
+    given = {
+        "folder": tmp_path / "run",
+        "model": Net(),
+        "task": TASK,
+        "sequences": 8,
+        **told,
+    }
     refused(lambda: headway.Recorder(**given), match)
     assert not any(tmp_path.iterdir())
 

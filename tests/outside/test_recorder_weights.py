@@ -24,7 +24,9 @@ def averaged(model):
 MORE = {
     **{name: wrap for name, wrap in WRAPPED.items() if name != "parametrized"},
     "averaged": averaged,
-    "replicated and compiled": lambda m: torch.compile(nn.DataParallel(m), backend="eager"),
+    "replicated and compiled": lambda m: torch.compile(
+        nn.DataParallel(m), backend="eager"
+    ),
     "compiled and tapped": lambda m: headway.tapped(torch.compile(m, backend="eager")),
 }
 
@@ -96,7 +98,9 @@ class Kept(Net):
         return super().attended(x)
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "kind", [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+)
 def test_weights_of_every_kind_are_kept_as_they_are(kind, tmp_path):
     model = Kept().to(kind)
     run = recorded(tmp_path / "run", model, build=Kept)
@@ -132,7 +136,10 @@ class ExtraKey(Net):
 
 @pytest.mark.parametrize(
     ("make", "causal"),
-    [*[(Net, True), (Ahead, False), (ExtraKey, True)], (lambda: ExtraKey(causal=False), False)],
+    [
+        *[(Net, True), (Ahead, False), (ExtraKey, True)],
+        (lambda: ExtraKey(causal=False), False),
+    ],
 )
 def test_causal_is_what_positions_see(make, causal, tmp_path):
     model = make()
@@ -143,7 +150,9 @@ def test_causal_is_what_positions_see(make, causal, tmp_path):
 
 UNKEPT = {
     "sparse": lambda model: model.register_buffer("links", torch.eye(3).to_sparse()),
-    "extra": lambda model: setattr(type(model), "get_extra_state", lambda self: {"scale": 1}),
+    "extra": lambda model: setattr(
+        type(model), "get_extra_state", lambda self: {"scale": 1}
+    ),
     "lazy": lambda model: setattr(model, "more", nn.LazyLinear(3)),
     "meta": lambda model: setattr(model, "more", nn.Linear(3, 3, device="meta")),
 }
@@ -166,6 +175,8 @@ def test_a_module_that_becomes_another_is_refused(tmp_path):
     with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
         recorder.save(0, 1.0)
         model.more = nn.Linear(2, 3)
-        with pytest.raises(HeadwayError, match=r"names or shapes = \['more.bias', 'more.weight'\]"):
+        with pytest.raises(
+            HeadwayError, match=r"names or shapes = \['more.bias', 'more.weight'\]"
+        ):
             recorder.save(1, 1.0)
     assert headway.Run.open(tmp_path / "run").checkpoint_steps() == [0]

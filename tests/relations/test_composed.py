@@ -208,7 +208,9 @@ roles = st.sampled_from(["s0", "s12", "ax.a", "EOS", "subject", "last place"])
 between_roles = st.builds(Relation.between, roles, roles)
 
 
-other_names = st.sampled_from(["previous token", "find^2", "s0←s2 (other chains)", "y_1"])
+other_names = st.sampled_from(
+    ["previous token", "find^2", "s0←s2 (other chains)", "y_1"]
+)
 relations = st.one_of(between_roles, other_names.map(Relation))
 
 
@@ -255,5 +257,7 @@ NO_PATHS = [
 
 @pytest.mark.parametrize("text", NO_PATHS)
 def test_what_is_no_path_is_refused(text):
-    with pytest.raises(HeadwayError, match=r"path = .* must be written as L1\.H0 s0←s2"):
+    with pytest.raises(
+        HeadwayError, match=r"path = .* must be written as L1\.H0 s0←s2"
+    ):
         AttentionPath.parse(text)

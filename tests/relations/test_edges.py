@@ -48,7 +48,12 @@ def test_roles_that_are_missing_are_left_out():
 
 def test_two_chains_have_others_one_has_none_and_roles_that_are_missing_are_left_out():
     assert f"a←b{OTHERS}" in between_roles(ROLES[..., :2], ("a", "b"))
-    assert set(between_roles(ROLES[..., :1], ("a", "b"))) == {"a←a", "a←b", "b←a", "b←b"}
+    assert set(between_roles(ROLES[..., :1], ("a", "b"))) == {
+        "a←a",
+        "a←b",
+        "b←a",
+        "b←b",
+    }
     assert set(between_roles(ROLES[:, :1, :1], ("a", "b"))) == {"a←a"}
 
 
@@ -62,7 +67,9 @@ def test_rows_and_keys_that_there_are_not_take_none_away_that_there_are():
 
 
 def test_a_mask_with_weights_comes_back():
-    mask = torch.tensor([[[False, False, False], [True, False, True], [False, True, False]]])
+    mask = torch.tensor(
+        [[[False, False, False], [True, False, True], [False, True, False]]]
+    )
     weights = torch.arange(9.0).reshape(1, 3, 3)
     edges = Edges.where(mask, weights=weights)
     assert edges.weights is not None

@@ -45,7 +45,12 @@ def test_tokens_that_count_the_same_or_are_many_have_no_weights(tokens, weight):
     weights = torch.ones(tokens)
     weights[0] = weight
     assert (
-        weighed("all so far", relations, attention_to(relations, weights), even_rows(relations))
+        weighed(
+            "all so far",
+            relations,
+            attention_to(relations, weights),
+            even_rows(relations),
+        )
         == []
     )
 

@@ -154,7 +154,9 @@ def test_the_largest_shares_are_taken_one_after_the_other():
 
 
 def with_a_sink(pattern, share):
-    """The pattern with a key that is no position, at which every row puts this share."""
+    """The pattern with a key that is no position, at which every row puts this
+    share.
+    """
     return torch.nn.functional.pad(pattern, (0, 1), value=share)
 
 

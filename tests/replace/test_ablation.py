@@ -1,4 +1,6 @@
-"""Ablated patterns are exactly what mechanisms say; shared computing changes no loss."""
+"""Ablated patterns are exactly what mechanisms say; shared computing changes no
+loss.
+"""
 
 import math
 import subprocess
@@ -14,7 +16,16 @@ from commands import refusing
 from headway.errors import HeadwayError
 from headway.find import discover
 from headway.models import Transformer, TransformerConfig, attention_patterns, tapped
-from headway.replace import ABLATIONS, Bench, Identity, KnockOut, Paths, Uniform, ablation, streams
+from headway.replace import (
+    ABLATIONS,
+    Bench,
+    Identity,
+    KnockOut,
+    Paths,
+    Uniform,
+    ablation,
+    streams,
+)
 from headway.replace.patterns import Patterns
 from headway.tasks import Conditional, Retrieval
 from headway.training import generator_for
@@ -23,7 +34,8 @@ from headway.training import generator_for
 def pattern_of(bench, head, mechanism, own, intact):
     """The pattern [batch, query, key] of a mechanism, written slowly, entry by entry.
 
-    `own` is what the head attends to here, `intact` what all heads of the intact model attend to.
+    `own` is what the head attends to here, `intact` what all heads of the intact model
+    attend to.
     """
     n, causal = own.shape[-1], bench.model.config.causal
     pattern = torch.zeros_like(own)
@@ -65,7 +77,9 @@ def pattern_of(bench, head, mechanism, own, intact):
                         "mean": row.mean(0),
                         "resample": row[b - 1],
                     }
-                    pattern[b, i] = fills[bench.patterns.rows if mechanism.relations else "zero"]
+                    pattern[b, i] = fills[
+                        bench.patterns.rows if mechanism.relations else "zero"
+                    ]
     return pattern
 
 
@@ -97,7 +111,9 @@ BENCHES = st.fixed_dictionaries(
 
 
 def made(order, depth, n_chains, rows, seed, shared=True, **shape) -> Bench:
-    """A model with random weights on the retrieval problem, or (depth 0) the conditional one."""
+    """A model with random weights on the retrieval problem, or (depth 0) the
+    conditional one.
+    """
     if depth:
         task = Retrieval(depth=depth, n_chains=n_chains, order=order)
     else:
@@ -114,7 +130,9 @@ def made(order, depth, n_chains, rows, seed, shared=True, **shape) -> Bench:
 def drawn(data, bench):
     """Mechanisms for some heads, several times."""
     kinds = st.sampled_from(["uniform", "identity", "paths", "knock-out"])
-    names = st.frozensets(st.sampled_from(list(bench.patterns.relations)), min_size=1, max_size=4)
+    names = st.frozensets(
+        st.sampled_from(list(bench.patterns.relations)), min_size=1, max_size=4
+    )
     heads = st.dictionaries(st.sampled_from(bench.heads), st.tuples(kinds, names))
     made = {
         "uniform": lambda names: Uniform(),
@@ -142,12 +160,16 @@ def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
             own = list(pattern.unbind(1))
             for (at, head), mechanism in candidate.items():
                 if at == layer:
-                    own[head] = pattern_of(bench, (at, head), mechanism, own[head], intact)
+                    own[head] = pattern_of(
+                        bench, (at, head), mechanism, own[head], intact
+                    )
             return torch.stack(own, 1)
 
         with torch.no_grad():
             predicted = bench.model(bench.batch.inputs, replace)
-        wrong = predicted.unflatten(-1, bench.batch.targets.shape[2:]) - bench.batch.targets
+        wrong = (
+            predicted.unflatten(-1, bench.batch.targets.shape[2:]) - bench.batch.targets
+        )
         assert torch.allclose(errors, wrong.square().mean((1, 3)), rtol=1e-3, atol=1e-5)
 
 
@@ -174,12 +196,16 @@ def test_a_limit_only_saves_work(shape, data):
     bench = made(**shape)
     several = drawn(data, bench)
     whole = bench.errors(several).mean((1, 2)).tolist()
-    limit = data.draw(st.sampled_from(whole)) * data.draw(st.sampled_from([0.5, 0.99, 1.01, 2.0]))
+    limit = data.draw(st.sampled_from(whole)) * data.draw(
+        st.sampled_from([0.5, 0.99, 1.01, 2.0])
+    )
     for loss, below in zip(whole, bench.losses(several, limit), strict=True):
         assert below == (pytest.approx(loss, rel=1e-4) if loss < limit else math.inf)
     assert bench.losses(several) == pytest.approx(whole, rel=1e-4)
     for one in several:
-        assert made(**shape).losses([one], ablation.above(bench.loss(one))) != [math.inf]
+        assert made(**shape).losses([one], ablation.above(bench.loss(one))) != [
+            math.inf
+        ]
 
 
 def test_what_candidates_share_is_computed_once(bench):
@@ -216,7 +242,9 @@ def test_a_group_with_a_member_that_is_known_to_be_too_bad_costs_nothing(bench):
 def test_what_the_model_or_the_task_lacks_is_refused(bench, mechanisms, complaint):
     with pytest.raises(HeadwayError, match=complaint):
         bench.loss(mechanisms)
-    with pytest.raises(HeadwayError, match=r"ablation = 'none' is not allowed.*zero, uniform"):
+    with pytest.raises(
+        HeadwayError, match=r"ablation = 'none' is not allowed.*zero, uniform"
+    ):
         Bench(bench.model, bench.task, bench.batch, "none")
 
 
@@ -242,7 +270,9 @@ class Sunk(torch.nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.read, self.write = torch.nn.Linear(8, 8), torch.nn.Linear(8, 4)
-        self.inner = torch.nn.MultiheadAttention(8, 2, add_zero_attn=True, batch_first=True)
+        self.inner = torch.nn.MultiheadAttention(
+            8, 2, add_zero_attn=True, batch_first=True
+        )
 
     def forward(self, inputs):
         x = self.read(inputs)
@@ -253,13 +283,17 @@ class Sunk(torch.nn.Module):
 @pytest.mark.parametrize("rows", sorted(ABLATIONS.keys() - {"corrupted"}))
 def test_a_key_that_is_no_position_is_on_no_path(rows):
     task, model = Retrieval(depth=1), Sunk().eval()
-    found = discover(model, task, threshold=10.0, sequences=8, ablation=rows, trials=False)
+    found = discover(
+        model, task, threshold=10.0, sequences=8, ablation=rows, trials=False
+    )
     assert found.replaced_loss < 10
     assert Patterns(tapped(model), task.sample(2, torch.Generator()), {}).causal
 
 
 def test_an_unknown_fill_of_rows_is_refused_by_name(bench):
-    with refusing("mechanism = 'novel' is not allowed", "uniform, own, mean", "resample"):
+    with refusing(
+        "mechanism = 'novel' is not allowed", "uniform, own, mean", "resample"
+    ):
         bench.loss({(0, 0): Paths(frozenset({"s0←s0"}), "novel")})
 
 

@@ -23,7 +23,14 @@ TASK = Retrieval(depth=2, n_chains=2)
 
 def model_of(task, seed=0):
     config = TransformerConfig(n_layers=2, d_model=12, n_heads=2)
-    sizes = (task.d_input, task.d_target, task.length, task.n_read, seed, task.vocabulary)
+    sizes = (
+        task.d_input,
+        task.d_target,
+        task.length,
+        task.n_read,
+        seed,
+        task.vocabulary,
+    )
     return moved(Transformer(config, *sizes), seed)
 
 
@@ -52,15 +59,24 @@ def with_read(model, inputs, head, read):
 def test_a_head_reads_the_sum_of_its_terms(head):
     model = model_of(TASK)
     exchange = exchange_of(model)
-    batches = {OWN: exchange.batch, **{name: p.batch for name, p in exchange.others.items()}}
+    batches = {
+        OWN: exchange.batch,
+        **{name: p.batch for name, p in exchange.others.items()},
+    }
     layer, number = head
     patterns, values = {}, {}
     for source, batch in batches.items():
         pattern, value = carried(model, batch.inputs, layer)
         patterns[source], values[source] = pattern[:, number], value[:, number]
     share = torch.rand(patterns[OWN].shape, generator=torch.Generator().manual_seed(1))
-    swap = (Term(share, OWN, OWN), Term(1 - share, OWN, ELSEWHERE), Term(0.5, PARTNER, PARTNER))
-    read = sum(term.share * patterns[term.attends] @ values[term.reads] for term in swap)
+    swap = (
+        Term(share, OWN, OWN),
+        Term(1 - share, OWN, ELSEWHERE),
+        Term(0.5, PARTNER, PARTNER),
+    )
+    read = sum(
+        term.share * patterns[term.attends] @ values[term.reads] for term in swap
+    )
     expected = with_read(model, exchange.batch.inputs, head, read)
     said = next(exchange.outputs([Change({head: swap})]))
     torch.testing.assert_close(said, expected, atol=1e-5, rtol=1e-5)
@@ -78,7 +94,9 @@ def test_changes_side_by_side_are_those_alone(monkeypatch):
     monkeypatch.setattr("headway.replace.exchange.TOGETHER", 1)
     alone = [*exchange.outputs(changes)]
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(together[1], exchange.outputs_of[OWN], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        together[1], exchange.outputs_of[OWN], atol=1e-5, rtol=1e-5
+    )
 
 
 def test_with_every_head_exchanged_one_layer_adds_what_it_adds_in_the_partner():
@@ -88,7 +106,9 @@ def test_with_every_head_exchanged_one_layer_adds_what_it_adds_in_the_partner():
     exchange = exchange_of(model)
     every = Change(dict.fromkeys(exchange.heads, WHOLE_HEAD))
     said = next(exchange.outputs([every]))
-    own, theirs = (batch.inputs for batch in (exchange.batch, exchange.others[PARTNER].batch))
+    own, theirs = (
+        batch.inputs for batch in (exchange.batch, exchange.others[PARTNER].batch)
+    )
     block = model.layers[0]
     attended = block.attn(block.ln1(model.embedded(theirs)), model.mask)
     expected = model.read(block.finish(model.embedded(own) + attended))
@@ -106,5 +126,7 @@ def test_a_tapped_module_gives_what_the_model_gives():
 
 def test_what_is_no_module_of_torch_is_refused():
     given = partners(TASK, 16, torch.Generator().manual_seed(0))
-    with pytest.raises(HeadwayError, match=r"^model = Foreign is not allowed: .* torch\.nn"):
+    with pytest.raises(
+        HeadwayError, match=r"^model = Foreign is not allowed: .* torch\.nn"
+    ):
         Exchange.among(Foreign(model_of(TASK)), TASK, given)

@@ -37,14 +37,19 @@ def test_paths_are_listed_as_information_flows(circuit):
 
 def test_cutting_a_path_cuts_only_it(circuit):
     cut = circuit.without(AttentionPath.of(1, 0, "s2←s4"))
-    assert cut.paths == [AttentionPath.of(0, 0, "s2←s1"), AttentionPath.of(1, 0, "s0←s2")]
+    assert cut.paths == [
+        AttentionPath.of(0, 0, "s2←s1"),
+        AttentionPath.of(1, 0, "s0←s2"),
+    ]
     assert circuit.paths[-1] == AttentionPath.of(1, 0, "s2←s4")
     assert cut.without(AttentionPath.of(0, 0, "s2←s1")).useful_heads == [(1, 0)]
     assert cut.adding("L1.H0 s2←s4") == circuit
     assert cut.filled("own").adding("L1.H0 s2←s4") == circuit.filled("own")
 
 
-@pytest.mark.parametrize("path", [AttentionPath.of(1, 0, "s0←s4"), AttentionPath.of(2, 0, "s0←s2")])
+@pytest.mark.parametrize(
+    "path", [AttentionPath.of(1, 0, "s0←s4"), AttentionPath.of(2, 0, "s0←s2")]
+)
 def test_cutting_what_is_not_there_is_refused(circuit, path):
     with pytest.raises(HeadwayError, match="has no path"):
         circuit.without(path)
@@ -53,10 +58,16 @@ def test_cutting_what_is_not_there_is_refused(circuit, path):
 @pytest.mark.parametrize(
     ("heads", "complaint"),
     [
-        ({"L0.H0": "magic"}, "circuit: mechanism = 'magic' is not allowed: it must be uniform"),
+        (
+            {"L0.H0": "magic"},
+            "circuit: mechanism = 'magic' is not allowed: it must be uniform",
+        ),
         ({"L0.H0": None}, "circuit: mechanism = None"),
         ({"L0.H0": [["s2←s1"]]}, "circuit: mechanism"),
-        ({"0.0": "uniform"}, "head = '0.0' is not allowed: it must be written as L1.H0"),
+        (
+            {"0.0": "uniform"},
+            "head = '0.0' is not allowed: it must be written as L1.H0",
+        ),
         ({"layer 0": "uniform"}, "head = 'layer 0'"),
         (["L0.H0"], "circuit = .* an object of heads"),
         ("paths", "circuit = 'paths'"),
@@ -68,8 +79,12 @@ def test_spoilt_json_is_refused(heads, complaint):
 
 
 def stacked(**by_layer) -> Circuit:
-    layers = {int(name[1:]): frozenset(paths.split()) for name, paths in by_layer.items()}
-    return Circuit({(i, 0): Paths(layers[i]) if i in layers else Uniform() for i in range(5)})
+    layers = {
+        int(name[1:]): frozenset(paths.split()) for name, paths in by_layer.items()
+    }
+    return Circuit(
+        {(i, 0): Paths(layers[i]) if i in layers else Uniform() for i in range(5)}
+    )
 
 
 def test_what_circuits_share_whatever_the_layer():
@@ -116,7 +131,11 @@ def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns
         assert not line or f"next: {line}" in text
     (head,) = (line for line in lines if line.startswith("path "))
     assert head.split() == ["path", "attention", "exchanged", "cut", "again"]
-    rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]
+    rows = [
+        line.split()
+        for line in lines
+        if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))
+    ]
     assert [row[:3] + row[-3:] for row in rows] == [
         ["L0.H0", "s2←s1", "1.00", "2", "of", "2"],
         ["L1.H0", "s0←s2", "1.00", "2", "of", "2"],
@@ -129,11 +148,18 @@ def test_a_table_of_large_losses_fits_the_terminal(found, narrow, monkeypatch):
     evidence = found[1].evidence
     ablated = replace(evidence.likeness.ablated, loss=12.3456, r2=-123.456)
     likeness = replace(evidence.likeness, ablated=ablated)
-    lines = likeness_table(replace(found[1], evidence=replace(evidence, likeness=likeness)))
+    lines = likeness_table(
+        replace(found[1], evidence=replace(evidence, likeness=likeness))
+    )
     assert max(map(len, lines)) <= narrow
-    row = f"ablated 12.3456 {ablated.agreement:.1%} {ablated.sequence_agreement:.1%} -123.456"
+    row = (
+        f"ablated 12.3456 {ablated.agreement:.1%} "
+        f"{ablated.sequence_agreement:.1%} -123.456"
+    )
     assert row.replace("%", " %") in " ".join(" ".join(lines).split())
-    whole_rows = [line for line in lines if line.startswith("ablated") and line.endswith("0.000")]
+    whole_rows = [
+        line for line in lines if line.startswith("ablated") and line.endswith("0.000")
+    ]
     assert len(whole_rows) == (narrow == 60)
 
 
@@ -142,13 +168,18 @@ def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):
     blank = compiled(1).model
     for weight in blank.parameters():
         weight.mul_(0.0)
-    timeline = emergence({0: blank, 10: known.model, 20: known.model}, discovery, known.task)
+    timeline = emergence(
+        {0: blank, 10: known.model, 20: known.model}, discovery, known.task
+    )
     lines, text = said(timeline, columns)
     named = " ".join(lines[0].split())
     assert named == "path attention to half to 0.5 knocked out needed"
     assert [line[:11] for line in lines[1:3]] == ["L0.H0 s2←s1", "L1.H0 s0←s2"]
     assert all("█" in line for line in lines[1:3])
-    assert "has half of its final value, and passes 0.5; never, if it always stays below" in text
+    assert (
+        "has half of its final value, and passes 0.5; never, if it always stays below"
+        in text
+    )
     assert "hop" not in text
     dated = replace(timeline, hops={"x_1": 7.4, "x_2": None})
     assert "partial loss below 0.5 at step: x_1 7 x_2 never" in said(dated, columns)[1]

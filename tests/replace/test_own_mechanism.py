@@ -72,5 +72,7 @@ def test_fills_of_rows_are_mechanisms():
 @pytest.mark.parametrize("rows", ["identity", "by table", "before", "sideways"])
 def test_what_fills_no_rows_is_no_ablation(known, rows):
     batch = held_out(known.task, 8, 0, "cpu")
-    with pytest.raises(HeadwayError, match=r"ablation = .* is not allowed: it must be one of zero"):
+    with pytest.raises(
+        HeadwayError, match=r"ablation = .* is not allowed: it must be one of zero"
+    ):
         Bench(known.model, known.task, batch, rows)

@@ -69,7 +69,9 @@ def test_sequences_of_one_layout_are_paired_where_draws_have_no_parts():
 def test_what_is_asked_is_asked_of_partners_too():
     task = Hops(asked=(1, 2), n_places=12)
     given = partners(task, 32, seeded())
-    asked = [task.targets.asked(batch.targets) for batch in (given.batch, given.partner)]
+    asked = [
+        task.targets.asked(batch.targets) for batch in (given.batch, given.partner)
+    ]
     assert torch.equal(*asked)
 
 
@@ -91,5 +93,7 @@ class AllUnlike(Task, registered=False):
 
 
 def test_a_task_without_partners_is_refused_in_a_line():
-    with pytest.raises(HeadwayError, match=r"^exchange: 0 of 16 sequences have another"):
+    with pytest.raises(
+        HeadwayError, match=r"^exchange: 0 of 16 sequences have another"
+    ):
         partners(AllUnlike(), 16, seeded())

@@ -24,7 +24,14 @@ SHORT = (Retrieval(depth=2, n_chains=2), *pair(Retrieval(depth=2, n_chains=2)))
 
 def build(task, seed=0, **shape):
     config = TransformerConfig(n_layers=2, d_model=12, n_heads=2, **shape)
-    sizes = (task.d_input, task.d_target, task.length, task.n_read, seed, task.vocabulary)
+    sizes = (
+        task.d_input,
+        task.d_target,
+        task.length,
+        task.n_read,
+        seed,
+        task.vocabulary,
+    )
     return moved(Transformer(config, *sizes), seed)
 
 
@@ -43,7 +50,9 @@ def by_hand(model, clean, corrupted, replaced):
         for x in streams:
             mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
             q, k, v = mapped.unbind(2)
-            scores = torch.einsum("bqhd,bkhd->bhqk", q, k) * model.config.head_width**-0.5
+            scores = (
+                torch.einsum("bqhd,bkhd->bhqk", q, k) * model.config.head_width**-0.5
+            )
             patterns.append((scores + model.mask[: len(x[0]), : len(x[0])]).softmax(-1))
             values.append(v)
         own, other = (v.transpose(1, 2)[:, :, None] for v in values)
@@ -73,7 +82,11 @@ def test_a_path_carries_the_values_that_are_read_along_it(seed, layer, head, nam
         query, key = (int(role.removeprefix("s")) for role in name.split("←"))
         replaced[layer, head, rows, clean.roles[:, query], clean.roles[:, key]] = True
     said = patch(
-        model, task, clean, corrupted, [AttentionPath.of(layer, head, name) for name in names]
+        model,
+        task,
+        clean,
+        corrupted,
+        [AttentionPath.of(layer, head, name) for name in names],
     )
     torch.testing.assert_close(said, by_hand(model, clean, corrupted, replaced))
     is_read = layer == 0 or any(name.startswith("s0") for name in names)
@@ -89,7 +102,9 @@ def test_a_head_carries_all_that_it_reads():
     block = model.layers[1]
     z = ours["z", 1].clone()
     z[:, :, 0] = theirs["z", 1][:, :, 0]
-    expected = model.read(block.finish(ours["resid_pre", 1] + block.attn.out(z.flatten(2))))
+    expected = model.read(
+        block.finish(ours["resid_pre", 1] + block.attn.out(z.flatten(2)))
+    )
     torch.testing.assert_close(patch(model, task, clean, corrupted, "L1.H0"), expected)
     torch.testing.assert_close(patch(model, task, clean, corrupted, (1, 0)), expected)
 
@@ -103,7 +118,11 @@ def test_of_all_paths_those_of_the_compiled_circuit_have_an_effect(construction)
     effects = patch_all(known.model, known.task, clean, corrupted, "paths")
     assert len(effects.sites) == known.model.n_layers * 21
     largest = effects.normalised.amax(1)
-    found = {site for site, effect in zip(effects.sites, largest, strict=True) if effect > 0.01}
+    found = {
+        site
+        for site, effect in zip(effects.sites, largest, strict=True)
+        if effect > 0.01
+    }
     assert found == known.required
     assert (largest[largest > 0.01] > 0.7).all()
 
@@ -113,7 +132,9 @@ def test_losses_are_those_of_the_clean_targets():
     clean, corrupted = pair(known.task, 32)
     effects = patch_all(known.model, known.task, clean, corrupted, ["L0.H0", (1, 0)])
     loss = known.task.targets.partial_losses
-    torch.testing.assert_close(effects.clean, loss(known.model(clean.inputs), clean.targets))
+    torch.testing.assert_close(
+        effects.clean, loss(known.model(clean.inputs), clean.targets)
+    )
     torch.testing.assert_close(
         effects.corrupted, loss(known.model(corrupted.inputs), clean.targets)
     )
@@ -124,7 +145,10 @@ def test_losses_are_those_of_the_clean_targets():
     torch.testing.assert_close(effects.normalised[1], share)
     lines = str(effects).splitlines()
     assert lines[0].split() == ["x_1", "x_2"]
-    assert lines[2].split() == ["L1.H0", *(f"{effect:z.2f}" for effect in share.tolist())]
+    assert lines[2].split() == [
+        "L1.H0",
+        *(f"{effect:z.2f}" for effect in share.tolist()),
+    ]
     assert len({len(line) for line in lines}) == 1
 
 
@@ -135,22 +159,35 @@ def test_tokens_can_be_patched_along_relations_that_are_no_roles():
     renamed = torch.cat([(first[:, :1] + 1) % task.n_symbols, first[:, 1:]], dim=1)
     corrupted = task.assemble((renamed, chosen))  # every symbol is the next one
     model = build(task)
-    effects = patch_all(model, task, clean, corrupted, ["L1.H0 find^1", "L0.H1 previous token"])
+    effects = patch_all(
+        model, task, clean, corrupted, ["L1.H0 find^1", "L0.H1 previous token"]
+    )
     assert effects.normalised.isfinite().all()
     other = task.sample(8, torch.Generator().manual_seed(1))
-    with pytest.raises(HeadwayError, match=r"^corrupted: find\^1 must lead where it leads in clea"):
+    with pytest.raises(
+        HeadwayError, match=r"^corrupted: find\^1 must lead where it leads in clea"
+    ):
         patch(model, task, clean, other, "L1.H0 find^1")
 
 
 @pytest.mark.parametrize(
     ("site", "told"),
     [
-        ("L1.H0s0←s2", "head = 'L1.H0s0←s2' is not allowed: it must be written as L1.H0"),
+        (
+            "L1.H0s0←s2",
+            "head = 'L1.H0s0←s2' is not allowed: it must be written as L1.H0",
+        ),
         ("s2", "head = 's2' is not allowed"),
-        ("L2.H0", "site = 'L2.H0' is not allowed: it must be of 2 layers and 2 heads in each"),
+        (
+            "L2.H0",
+            "site = 'L2.H0' is not allowed: it must be of 2 layers and 2 heads in each",
+        ),
         ("L0.H2 s0←s2", "site = 'L0.H2 s0←s2' is not allowed: it must be of 2 layers"),
         ("L0.H0 s0←s9", "path = 's0←s9' is not allowed"),
-        ("L0.H0 s4←s0", "path = 's4←s0' is not allowed: it must be .* mask lets it see"),
+        (
+            "L0.H0 s4←s0",
+            "path = 's4←s0' is not allowed: it must be .* mask lets it see",
+        ),
     ],
 )
 def test_what_is_no_site_is_refused_in_one_line(site, told):
@@ -162,7 +199,9 @@ def test_what_is_no_site_is_refused_in_one_line(site, told):
 def test_other_layouts_and_kinds_are_refused():
     task, clean, corrupted = SHORT
     model = build(task)
-    with pytest.raises(HeadwayError, match="roles must stand where they stand in clean"):
+    with pytest.raises(
+        HeadwayError, match="roles must stand where they stand in clean"
+    ):
         patch(model, task, clean, pair(task, seed=1)[0], "L0.H0")
     with pytest.raises(
         HeadwayError, match=r"inputs = \[4, 10, 8\] is not .* as clean, \[16, 10, 8\]"
@@ -222,7 +261,9 @@ def permuted(layout, is_halved):
 
 
 @pytest.mark.parametrize("is_halved", [False, True])
-@pytest.mark.parametrize("layout", ["bhqk", "bqhk", "bqkh", "bhkq", "bkhq", "kbhq", "qbkh"])
+@pytest.mark.parametrize(
+    "layout", ["bhqk", "bqhk", "bqkh", "bhkq", "bkhq", "kbhq", "qbkh"]
+)
 def test_a_pattern_may_be_laid_out_anew_for_an_equation(layout, is_halved):
     task, clean, corrupted = SHORT
     model = build(task)
@@ -248,7 +289,9 @@ def test_a_pattern_that_begins_with_heads_is_refused(is_halved, told):
 
 def test_a_relation_that_leads_elsewhere_is_left_out():
     task = Hops(asked=(1,), n_symbols=4, n_places=16)
-    clean, corrupted = (task.sample(8, torch.Generator().manual_seed(seed)) for seed in (0, 1))
+    clean, corrupted = (
+        task.sample(8, torch.Generator().manual_seed(seed)) for seed in (0, 1)
+    )
     model = build(task)
     every = patch_all(model, task, clean, clean, "paths").sites
     alike = patch_all(model, task, clean, corrupted, "paths").sites
@@ -304,4 +347,6 @@ def test_upper_heads_may_read_nothing(silent):
         block.attn.qkv.bias[-width:] = 0
     effects = patch_all(model, task, clean, corrupted, "heads")
     upper = [n for n, site in enumerate(effects.sites) if site[0] >= 2 - silent]
-    torch.testing.assert_close(effects.patched[upper], effects.clean.expand(len(upper), -1))
+    torch.testing.assert_close(
+        effects.patched[upper], effects.clean.expand(len(upper), -1)
+    )

@@ -12,10 +12,20 @@ from headway.training import held_out
 from ruled import First4, Ruled
 
 FIRST = torch.tensor(
-    [[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.2, 0.3, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
+    [
+        [1.0, 0.0, 0.0, 0.0],
+        [0.5, 0.5, 0.0, 0.0],
+        [0.2, 0.3, 0.5, 0.0],
+        [0.1, 0.2, 0.3, 0.4],
+    ]
 )
 SECOND = torch.tensor(
-    [[1.0, 0.0, 0.0, 0.0], [0.9, 0.1, 0.0, 0.0], [0.6, 0.4, 0.0, 0.0], [0.7, 0.1, 0.1, 0.1]]
+    [
+        [1.0, 0.0, 0.0, 0.0],
+        [0.9, 0.1, 0.0, 0.0],
+        [0.6, 0.4, 0.0, 0.0],
+        [0.7, 0.1, 0.1, 0.1],
+    ]
 )
 OWN = torch.stack([FIRST, SECOND])
 
@@ -89,7 +99,10 @@ def test_keys_of_a_row_count_by_their_weight():
     ("fill", "expected"),
     [
         ("zero", torch.zeros(2, 4, 4)),
-        ("uniform", (torch.ones(4, 4).tril() / torch.arange(1, 5)[:, None]).expand(2, 4, 4)),
+        (
+            "uniform",
+            (torch.ones(4, 4).tril() / torch.arange(1, 5)[:, None]).expand(2, 4, 4),
+        ),
         ("mean", OWN.mean(0).expand(2, 4, 4)),
         ("resample", OWN.flip(0)),
     ],
@@ -114,14 +127,17 @@ def test_the_rest_of_a_row_keeps_its_own_attention_where_a_path_is_knocked_out()
 
 
 @pytest.mark.parametrize(
-    "mechanism", [paths("one"), paths("one", fill="own"), KnockOut(frozenset({"one"})), Mean()]
+    "mechanism",
+    [paths("one"), paths("one", fill="own"), KnockOut(frozenset({"one"})), Mean()],
 )
 def test_the_last_queries_alone_are_edited_as_they_are_among_all(mechanism):
     patterns = patterns_with()
     whole = patterns.edit((0, 0), mechanism, OWN)
     assert close(patterns.edit((0, 0), mechanism, OWN[:, 2:], start=2), whole[:, 2:])
     second = slice(1, 2)
-    assert close(patterns.edit((0, 0), mechanism, OWN[second], part=second), whole[second])
+    assert close(
+        patterns.edit((0, 0), mechanism, OWN[second], part=second), whole[second]
+    )
 
 
 def test_what_depends_on_a_heads_own_attention_is_not_known():

@@ -15,7 +15,9 @@ from headway_experiments.arena import compiled
 
 LENGTH, TOKENS = 9, 8
 PLACE, CONTENT = 4, 6
-"""A row that attends to the position before in all sequences, and one that attends by content."""
+"""A row that attends to the position before in all sequences, and one that attends by
+content.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class TokenBefore(Task):
 
 
 class Read(nn.Module):
-    """Layer 0 looks back at one place and by content at others; layer 1 reads some of its rows.
+    """Layer 0 looks back at one place and by content at others; layer 1 reads some of
+    its rows.
 
     Args:
         read: how much of the answer each row of layer 0 makes up.
@@ -49,10 +52,15 @@ class Read(nn.Module):
 
     def forward(self, inputs, tap=None):
         tap = tap or (lambda _, pattern: pattern)
-        tokens, hidden = torch.eye(TOKENS)[inputs], torch.ones(LENGTH, LENGTH).triu(1).bool()
+        tokens, hidden = (
+            torch.eye(TOKENS)[inputs],
+            torch.ones(LENGTH, LENGTH).triu(1).bool(),
+        )
         scores = self.content[inputs[:, :, None], inputs[:, None]]
         scores[:, PLACE] = 40.0 * (torch.arange(LENGTH) == PLACE - 1)
-        pattern = tap(0, scores.masked_fill(hidden, -torch.inf).softmax(-1)[:, None])[:, 0]
+        pattern = tap(0, scores.masked_fill(hidden, -torch.inf).softmax(-1)[:, None])[
+            :, 0
+        ]
         brought = pattern @ tokens
         if self.is_normed:
             brought = brought / pattern.sum(-1, keepdim=True)
@@ -61,7 +69,9 @@ class Read(nn.Module):
 
 
 class Shown(nn.Module):
-    """One head, whose attention in every sequence is given; what its rows read is put out."""
+    """One head, whose attention in every sequence is given; what its rows read is put
+    out.
+    """
 
     n_layers = n_heads = 1
 
@@ -76,7 +86,9 @@ class Shown(nn.Module):
 
 
 def read_of(**rows):
-    """How much layer 1 reads of every row: hardly anything of those that are not given."""
+    """How much layer 1 reads of every row: hardly anything of those that are not
+    given.
+    """
     return [rows.get(f"row_{place}", 0.01) for place in range(LENGTH)]
 
 
@@ -93,11 +105,14 @@ def test_a_row_that_is_the_same_in_all_sequences_weighs_what_depends_on_it():
     weights = weights_of(Read(read_of(row_4=1.0)))
     assert torch.allclose(weights.sum((0, 3)), torch.ones(2, 1))
     assert by_place(weights)[PLACE] > 0.9
-    assert weights[:, 1, 0].sum(0)[-1] == pytest.approx(1.0)  # the others are not read out
+    # The others are not read out.
+    assert weights[:, 1, 0].sum(0)[-1] == pytest.approx(1.0)
 
 
 def test_rows_by_place_and_by_content_of_one_head_both_weigh():
-    place, content = by_place(weights_of(Read(read_of(row_4=1.0, row_6=1.0))))[[PLACE, CONTENT]]
+    place, content = by_place(weights_of(Read(read_of(row_4=1.0, row_6=1.0))))[
+        [PLACE, CONTENT]
+    ]
     assert place + content > 0.9
     assert min(place, content) > 0.3
 
@@ -128,13 +143,20 @@ def test_what_is_no_number_without_a_row_does_not_hide_the_others():
     assert found[CONTENT] > 0.5
 
 
-@pytest.mark.parametrize(("is_last_asked", "expected"), [(True, [2 / 3, 1 / 3]), (False, [1, 0])])
-def test_a_row_weighs_what_zeros_move_as_far_as_it_attends_by_place(is_last_asked, expected):
-    """All tokens are the same: whatever a row attends to, it reads the same, if not nothing."""
+@pytest.mark.parametrize(
+    ("is_last_asked", "expected"), [(True, [2 / 3, 1 / 3]), (False, [1, 0])]
+)
+def test_a_row_weighs_what_zeros_move_as_far_as_it_attends_by_place(
+    is_last_asked, expected
+):
+    """All tokens are the same: whatever a row attends to, it reads the same, if not
+    nothing.
+    """
     pattern = torch.eye(LENGTH).repeat(2, 1, 1)
     pattern[:, -2:] = 0.0
     pattern[:, -2, 2] = 1.0  # by place
-    pattern[0, -1, 0] = pattern[1, -1, 1] = 1.0  # half of the mean of both is the row's own
+    # Half of the mean of both is the row's own.
+    pattern[0, -1, 0] = pattern[1, -1, 1] = 1.0
     tokens = torch.zeros(2, LENGTH, dtype=torch.long)
     targets = tokens[:, -2:, None].clone()
     if not is_last_asked:

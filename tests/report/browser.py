@@ -1,4 +1,6 @@
-"""A page in a real browser, watched: what it complains of, and what it asks the network for."""
+"""A page in a real browser, watched: what it complains of, and what it asks the network
+for.
+"""
 
 import shutil
 import time
@@ -12,7 +14,10 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+SETTLED = (
+    "() => new Promise((done) => requestAnimationFrame(() => "
+    "requestAnimationFrame(done)))"
+)
 
 SHOWN = """() => ({
   step: document.querySelector('.step').textContent,
@@ -22,13 +27,16 @@ SHOWN = """() => ({
      answer.classList.contains('right')]),
   arrows: [...document.querySelectorAll('.hero .arrow')].map((arrow) =>
     [arrow.dataset.path, +arrow.querySelector('.tip').style.fillOpacity]),
-  cut: [...document.querySelectorAll('.hero .arrow.cut')].map((arrow) => arrow.dataset.path),
+  cut: [...document.querySelectorAll('.hero .arrow.cut')].map(
+    (arrow) => arrow.dataset.path),
 })"""
 
 
 @contextmanager
 def browsing() -> Iterator[Browser | None]:
-    """A browser: the system's, or the one that Playwright brought; none if there is neither."""
+    """A browser: the system's, or the one that Playwright brought; none if there is
+    neither.
+    """
     with sync_playwright() as playwright:
         own = playwright.chromium.executable_path
         found = [path for name in NAMES if (path := shutil.which(name))]
@@ -36,7 +44,9 @@ def browsing() -> Iterator[Browser | None]:
         if not found:
             yield None
             return
-        browser = playwright.chromium.launch(executable_path=found[0], args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=found[0], args=["--no-sandbox"]
+        )
         yield browser
         browser.close()
 
@@ -59,7 +69,9 @@ class Visit:
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.page.on("console", self._said)
-        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on(
+            "pageerror", lambda error: self.complaints.append(f"error: {error}")
+        )
         self.page.on("request", self._asked)
         self.url = file.as_uri()
         self.page.goto(self.url + address)
@@ -75,17 +87,23 @@ class Visit:
             self.complaints.append(f"asks for {request.url}")
 
     def wait_until(self, expression: str, seconds: float = 20.0) -> None:
-        """Waits until an expression is true; Playwright's own way is not allowed by the page."""
+        """Waits until an expression is true; Playwright's own way is not allowed by the
+        page.
+        """
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):
-            assert time.monotonic() < end, f"{expression} is not true after {seconds:g} s"
+            assert time.monotonic() < end, (
+                f"{expression} is not true after {seconds:g} s"
+            )
             time.sleep(0.02)
 
     def settle(self) -> None:
         """Waits until what was asked of the page is drawn."""
         self.page.evaluate(SETTLED)
 
-    def look(self, width: int, scheme: Literal["light", "dark"], height: int = 844) -> None:
+    def look(
+        self, width: int, scheme: Literal["light", "dark"], height: int = 844
+    ) -> None:
         """Makes the window so large, and its system so light."""
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.emulate_media(color_scheme=scheme)
@@ -142,15 +160,26 @@ class Visit:
 
 
 def faults(seen: Visit) -> list[tuple[str, list[str], str]]:
-    """What keeps some from reading or using the page on a telephone or a screen: rule, element and
-    what is wrong with it."""
+    """What keeps some from reading or using the page on a telephone or a screen: rule,
+    element and what is wrong with it."""
     rules = {"target-size": {"enabled": True}}
-    options = {"rules": rules, "resultTypes": ["violations"]}  # the others take as long again
+    # The others take as long again.
+    options = {
+        "rules": rules,
+        "resultTypes": ["violations"],
+    }
     found = []
     for width, scheme in ((1920, None), (390, "dark"), (1280, "light")):
         seen.look(width, scheme or "light")
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-        violations = Axe().run(seen.page, options=options).response["violations"] if scheme else ()
+        violations = (
+            Axe().run(seen.page, options=options).response["violations"]
+            if scheme
+            else ()
+        )
         for fault in violations:
-            found += [(fault["id"], one["target"], one["failureSummary"]) for one in fault["nodes"]]
+            found += [
+                (fault["id"], one["target"], one["failureSummary"])
+                for one in fault["nodes"]
+            ]
     return found

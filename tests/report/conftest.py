@@ -64,8 +64,12 @@ def learnt(solved, tmp_path_factory) -> Written:
 
 @pytest.fixture(scope="session")
 def two_hops(tmp_path_factory) -> Written:
-    """A run that learnt nothing, evaluated at other steps than its checkpoints', and its page."""
+    """A run that learnt nothing, evaluated at other steps than its checkpoints', and
+    its page.
+    """
     folder = tmp_path_factory.mktemp("two-hops")
     config = tiny_config(Retrieval(depth=2, n_chains=3))
     training = replace(config.training, steps=12, eval_every=4, checkpoint_every=3)
-    return written(taken_apart(folder / "run", replace(config, training=training)), folder)
+    return written(
+        taken_apart(folder / "run", replace(config, training=training)), folder
+    )

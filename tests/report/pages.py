@@ -41,7 +41,13 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tags, self.attributes, self.words, self.scripts = [], [], [], [], []
+        self.open, self.tags, self.attributes, self.words, self.scripts = (
+            [],
+            [],
+            [],
+            [],
+            [],
+        )
         self.feed(text)
         self.close()
 
@@ -74,7 +80,9 @@ def report(run: Run) -> str:
 
 
 def page_data(text: str) -> dict[str, Any]:
-    """The data of a page, which is as the schema says but for numbers that are not finite."""
+    """The data of a page, which is as the schema says but for numbers that are not
+    finite.
+    """
     found = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
     assert found
     data = json.loads(found[1])
@@ -100,7 +108,9 @@ def numbers(data: Any) -> set[float]:
 
 
 def unpacked(text: str, *shape: int) -> np.ndarray:
-    return np.frombuffer(gzip.decompress(base64.b64decode(text)), np.uint8).reshape(shape)
+    return np.frombuffer(gzip.decompress(base64.b64decode(text)), np.uint8).reshape(
+        shape
+    )
 
 
 def table(data: Any, title: str) -> tuple[list[str], list[list[Any]]]:

@@ -32,7 +32,9 @@ class Site:
     server: Server
     folder: Path
 
-    def ask(self, path: str, method: str = "GET", hosts: tuple[str, ...] | None = None) -> Answer:
+    def ask(
+        self, path: str, method: str = "GET", hosts: tuple[str, ...] | None = None
+    ) -> Answer:
         """An answer to a path as it stands, whatever is in it."""
         port = self.server.server_address[1]
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -49,7 +51,9 @@ class Site:
 
     def sent(self, request: bytes) -> bytes:
         """All that is answered to some bytes, after which the client waits."""
-        with socket.create_connection(self.server.server_address[:2], timeout=30) as line:
+        with socket.create_connection(
+            self.server.server_address[:2], timeout=30
+        ) as line:
             line.sendall(request)
             answer = b""
             while read := line.recv(65536):
@@ -80,7 +84,11 @@ class Site:
     def row(self, name: str) -> dict[str, Any]:
         """A run in the list."""
         tables = self.data()["tables"]
-        rows = [dict(zip(one["head"], row, strict=True)) for one in tables for row in one["rows"]]
+        rows = [
+            dict(zip(one["head"], row, strict=True))
+            for one in tables
+            for row in one["rows"]
+        ]
         (found,) = [row for row in rows if row["run"] == name]
         return found
 
@@ -111,13 +119,21 @@ def add_line(run: Run, loss: float, step: int = 100) -> None:
     run.remove("outcome.json")
     partial = dict.fromkeys(run.task.hops, loss)
     told = {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial}
-    run.append_metrics({**told, "rate_scale": 1.0, "seconds": 2.0, "examples_per_second": 3.0})
+    run.append_metrics(
+        {**told, "rate_scale": 1.0, "seconds": 2.0, "examples_per_second": 3.0}
+    )
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Everything in a folder, hidden files too: when it was written, and what is in it."""
+    """Everything in a folder, hidden files too: when it was written, and what is in
+    it.
+    """
     found = {}
     for path in [folder, *folder.rglob("*")]:
-        content = path.read_bytes() if path.is_file() else json.dumps(sorted(os.listdir(path)))
+        content = (
+            path.read_bytes()
+            if path.is_file()
+            else json.dumps(sorted(os.listdir(path)))
+        )
         found[str(path)] = path.stat().st_mtime_ns, content
     return found

@@ -1,4 +1,6 @@
-"""In a browser: the page of a run, its circuit over a sequence, and all that moves with time."""
+"""In a browser: the page of a run, its circuit over a sequence, and all that moves with
+time.
+"""
 
 import csv
 import io
@@ -22,11 +24,14 @@ PAIR, FIRST = "0.0.s2←s1", "1.0.s0←s2"
 
 
 WORDS = """() => [...document.querySelectorAll('body *')]
-  .filter((one) => !one.closest('svg, script, style, select, details:not([open]) > :not(summary)')
+  .filter((one) => !one.closest(
+    'svg, script, style, select, details:not([open]) > :not(summary)')
     && one.checkVisibility())
   .flatMap((one) => [...one.childNodes].filter((node) => node.nodeType === 3))
   .flatMap((node) => node.data.split(/\\s+/).filter(Boolean)).length"""
-"""How many words of the page are seen, those in drawings and lists to choose from left out."""
+"""How many words of the page are seen, those in drawings and lists to choose from left
+out.
+"""
 
 
 NARROWED = """() => {
@@ -34,7 +39,9 @@ NARROWED = """() => {
   stage.style.width = '500px';
   return stage.querySelector('svg').getBoundingClientRect().width;
 }"""
-"""The width of the circuit on a paper narrower than the screen, on which nothing is drawn again."""
+"""The width of the circuit on a paper narrower than the screen, on which nothing is
+drawn again.
+"""
 
 
 def data_of(page):
@@ -42,7 +49,9 @@ def data_of(page):
 
 
 def answers(data, index, variant=0, sequence=0):
-    """Hop, answer and whether it is right, of the first query of a sequence at a step."""
+    """Hop, answer and whether it is right, of the first query of a sequence at a
+    step.
+    """
     shown = data["sequences"][sequence]
     questions = shown["questions"]
     steps = data["answer_steps"]
@@ -122,7 +131,11 @@ def test_arrows_are_as_strong_as_attention_of_the_moment(visit, learnt):
         start = index * len(edges)
         row = along[start : start + len(edges)]
         for key, opacity in shown["arrows"]:
-            shares = [share / 100 for share, edge in zip(row, edges, strict=True) if edge == key]
+            shares = [
+                share / 100
+                for share, edge in zip(row, edges, strict=True)
+                if edge == key
+            ]
             errors = [abs(opacity - 0.35 - 0.65 * share) for share in shares]
             assert min(errors) < 0.011
         assert {key for key, _ in shown["arrows"]} == {PAIR, FIRST}
@@ -422,7 +435,9 @@ def test_it_prints_on_five_pages_with_the_circuit(visit, learnt):
     assert not page.get_by_role("button", name="circuit as SVG").is_visible()
 
 
-@pytest.fixture(scope="module", params=["learnt", "hops", "reassigned", "associations", "recall"])
+@pytest.fixture(
+    scope="module", params=["learnt", "hops", "reassigned", "associations", "recall"]
+)
 def any_page(request, tmp_path_factory, learnt):
     if request.param == "learnt":
         return learnt
@@ -433,7 +448,9 @@ def any_page(request, tmp_path_factory, learnt):
 
 def test_anyone_can_read_and_use_it(visit, any_page):
     seen = visit(any_page)
-    seen.page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    seen.page.evaluate(
+        "document.querySelectorAll('details').forEach((it) => { it.open = true; })"
+    )
     assert not faults(seen)
 
 

@@ -1,4 +1,6 @@
-"""In a browser: several runs on a page, the list of runs, and that served pages follow them."""
+"""In a browser: several runs on a page, the list of runs, and that served pages follow
+them.
+"""
 
 import pytest
 from browser import Visit, faults

@@ -1,4 +1,6 @@
-"""In a browser: the widget in a bare page, with a model that stands for the kernel's."""
+"""In a browser: the widget in a bare page, with a model that stands for the
+kernel's.
+"""
 
 import json
 
@@ -25,11 +27,13 @@ const saved = [];
 window.model = {{
   state, saved, set, get: (name) => ({{ _data, ...state }})[name],
   on: (name, each) => heard.set(name, [...(heard.get(name) ?? []), each]),
-  off: (name, each) => heard.set(name, heard.get(name).filter((other) => other !== each)),
+  off: (name, each) =>
+    heard.set(name, heard.get(name).filter((other) => other !== each)),
   save_changes: () => saved.push({{ ...state }}),
 }};
 window.heard = heard;
-window.remove = await render({{ model: window.model, el: document.querySelector("#cell") }});
+window.remove = await render(
+  {{ model: window.model, el: document.querySelector("#cell") }});
 </script></body></html>"""
 
 
@@ -38,12 +42,18 @@ def notebook(visit, two_hops, tmp_path):
     """The widget of the run with two hops, opened at its first checkpoint."""
     data = page_data(two_hops.file.read_text(encoding="utf-8")) | {"kind": "widget"}
     code, _, names = app().rpartition("export{")
-    own = dict(reversed(name.split(" as ")) for name in names.split("}")[0].split(","))["render"]
+    own = dict(reversed(name.split(" as ")) for name in names.split("}")[0].split(","))[
+        "render"
+    ]
     text = json.dumps(data).replace("&", "&amp;").replace("<", "&lt;")
     file = tmp_path / "notebook.html"
-    file.write_text(PAGE.format(data=text, code=f"{code}const render = {own};"), encoding="utf-8")
+    file.write_text(
+        PAGE.format(data=text, code=f"{code}const render = {own};"), encoding="utf-8"
+    )
     seen = visit(file)
-    seen.wait_until("!!document.querySelector('#cell').shadowRoot?.querySelector('.time')")
+    seen.wait_until(
+        "!!document.querySelector('#cell').shadowRoot?.querySelector('.time')"
+    )
     return seen, data
 
 
@@ -62,7 +72,8 @@ def test_step_and_path_are_the_same_on_both_sides(notebook):
     expect(seen.page.locator(".arrow.cut")).to_have_count(0)
     count = seen.page.evaluate("model.saved.length")
     seen.settle()
-    assert seen.page.evaluate("model.saved.length") == count  # what was told is not told back
+    # What was told is not told back.
+    assert seen.page.evaluate("model.saved.length") == count
 
 
 def test_it_is_closed_off_follows_the_theme_and_can_be_taken_away(notebook):

@@ -1,4 +1,6 @@
-"""Every path of a circuit clamped in a training of its own: what is trained, measured and shown."""
+"""Every path of a circuit clamped in a training of its own: what is trained, measured
+and shown.
+"""
 
 import json
 import re
@@ -27,7 +29,9 @@ from headway.training import Run, fast, train
 @pytest.fixture(scope="module")
 def asked(finished, engine, tmp_path_factory):
     """A run whose dependences were measured; nobody may write to its folder."""
-    run = Run.open(shutil.copytree(finished.folder, tmp_path_factory.mktemp("asked") / "run"))
+    run = Run.open(
+        shutil.copytree(finished.folder, tmp_path_factory.mktemp("asked") / "run")
+    )
     depend(run, engine=engine)
     return run
 
@@ -48,7 +52,9 @@ def test_every_path_is_clamped_and_every_other_measured(asked):
     assert found is not None
     assert [training.clamped for training in found.clamped] == paths == found.circuit
     for training in found.clamped:
-        assert [one.path for one in training.paths] == [p for p in paths if p != training.clamped]
+        assert [one.path for one in training.paths] == [
+            p for p in paths if p != training.clamped
+        ]
         run = Run.open(asked.folder / "clamped" / str(training.clamped))
         free, config = asked.config, run.config
         assert config.training.clamped == (str(training.clamped),)
@@ -67,7 +73,9 @@ def test_the_free_run_is_measured_as_emergence_does(asked, monkeypatch):
         free = grown_in(asked, circuit)
         composed = [AttentionPath.of(0, 0, "mirror position")]
         assert grown_in(asked, composed).paths[0].path == composed[0]
-    assert [history.path for history in timeline.paths] == [grown.path for grown in free.paths]
+    assert [history.path for history in timeline.paths] == [
+        grown.path for grown in free.paths
+    ]
     ends = [history.attention[-1] for history in timeline.paths]
     assert [grown.attention for grown in free.paths] == pytest.approx(ends)
 
@@ -108,7 +116,9 @@ def test_what_stays_in_place_is_not_clamped(mine, capsys):
 
 def test_a_clamped_training_has_the_rates_of_the_free_run(tmp_path):
     config = tiny_config(Retrieval(depth=1, n_chains=2))
-    training = replace(config.training, steps=40, cooldown_steps=6, cooldown_below=100.0)
+    training = replace(
+        config.training, steps=40, cooldown_steps=6, cooldown_below=100.0
+    )
     free = train(replace(config, training=training), tmp_path / "free")
     assert free.metrics()[-1]["step"] == schedule(free) == 8
     circuit = Circuit({(0, 0): Paths(frozenset({"s2←s1"})), (1, 0): Uniform()})
@@ -124,14 +134,19 @@ def test_a_clamped_training_has_the_rates_of_the_free_run(tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"paths": ["L0.H0 s7←s8"]}, "path = 'L0.H0 s7←s8' .* .* that is no stay: L0.H0"),
+        (
+            {"paths": ["L0.H0 s7←s8"]},
+            "path = 'L0.H0 s7←s8' .* .* that is no stay: L0.H0",
+        ),
         ({"paths": ["s0"]}, "must be written as L1.H0 s0←s2"),
         ({"after": 6}, "clamped_after = 6 .* below 6, the last clamped step"),
         ({"until": 7}, "clamped_until = 7 .* at most training.steps = 6"),
         ({"after": 3, "until": 3}, "clamped_after = 3 .* below 3, the last"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_and_nothing_is_written(run, options, complaint):
+def test_what_cannot_be_asked_is_refused_and_nothing_is_written(
+    run, options, complaint
+):
     before = sorted(run.folder.rglob("*"))
     with pytest.raises(HeadwayError, match=complaint):
         depend(run, **options)
@@ -139,7 +154,9 @@ def test_what_cannot_be_asked_is_refused_and_nothing_is_written(run, options, co
 
 
 def test_runs_that_cannot_be_compared_are_refused(run, unfinished, tmp_path):
-    with pytest.raises(HeadwayError, match="no circuit yet; find it with: headway circuit"):
+    with pytest.raises(
+        HeadwayError, match="no circuit yet; find it with: headway circuit"
+    ):
         depend(unfinished)
     outcome = run.outcome()
     given_up = [{"step": 2, "partial": {"x_1": 0.9}}]
@@ -160,7 +177,9 @@ def test_runs_that_cannot_be_compared_are_refused(run, unfinished, tmp_path):
     with pytest.raises(HeadwayError, match=r"training\.curriculum = deepening"):
         require_comparable(ended(fast(5)))
     clamped = replace(fast(1).training, clamped=("L0.H0 s2←s1",))
-    with pytest.raises(HeadwayError, match=r"training.clamped = L0.H0 s2←s1: its circuit"):
+    with pytest.raises(
+        HeadwayError, match=r"training.clamped = L0.H0 s2←s1: its circuit"
+    ):
         require_comparable(ended(replace(fast(1), training=clamped)))
     require_comparable(ended(fast(1)))
 
@@ -169,13 +188,19 @@ def test_another_circuit_has_other_dependences(mine):
     found = saved_discovery(mine)
     fewer = found.circuit.without(found.circuit.paths[0])
     judgement = found.evidence.judgement
-    costs = {path: cost for path, cost in judgement.paths.items() if path in fewer.paths}
+    costs = {
+        path: cost for path, cost in judgement.paths.items() if path in fewer.paths
+    }
     judgement = replace(judgement, paths=costs)
     necessity = found.evidence.necessity[1:]
     evidence = replace(found.evidence, necessity=necessity, judgement=judgement)
-    mine.write("circuit.json", replace(found, circuit=fewer, evidence=evidence).to_json())
+    mine.write(
+        "circuit.json", replace(found, circuit=fewer, evidence=evidence).to_json()
+    )
     mine.remove("emergence.json")
-    with pytest.raises(HeadwayError, match=r"dependence\.json is about another circuit"):
+    with pytest.raises(
+        HeadwayError, match=r"dependence\.json is about another circuit"
+    ):
         write_report(mine)
     discover(mine, threshold=ANY_LOSS, sequences=8)
     assert saved_discovery(mine).circuit.paths != found.circuit.paths

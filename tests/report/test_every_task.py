@@ -1,4 +1,6 @@
-"""Every task has a page: stock kinds, tasks from files, and what none of them knows is left out."""
+"""Every task has a page: stock kinds, tasks from files, and what none of them knows is
+left out.
+"""
 
 import shutil
 from pathlib import Path
@@ -47,34 +49,54 @@ def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
     assert known == (name in WITH_FLOW) == bool(data["minimum"]["tables"])
     assert data["task"]["loss"] == LOSSES[name not in VECTORS]
     assert data["task"]["references"] == task.references()
-    assert [hop["label"] for hop in data["task"]["hops"]] == list(map(typeset, task.hops))
-    assert [curve["name"] for curve in data["losses"]] == ["training", *map(typeset, task.hops)]
+    assert [hop["label"] for hop in data["task"]["hops"]] == list(
+        map(typeset, task.hops)
+    )
+    assert [curve["name"] for curve in data["losses"]] == [
+        "training",
+        *map(typeset, task.hops),
+    ]
     assert data["losses"][1]["points"]
     batch = Findings.of(one).sequences.part(slice(1))
     assert data["steps"] == one.checkpoint_steps()
     if task.length == 1:
-        assert (data["attention"], data["circuit"], data["sequences"]) == (None, None, [])
+        assert (data["attention"], data["circuit"], data["sequences"]) == (
+            None,
+            None,
+            [],
+        )
         return
-    timeline, circuit, first = saved_timeline(one), data["circuit"], data["sequences"][0]
+    timeline, circuit, first = (
+        saved_timeline(one),
+        data["circuit"],
+        data["sequences"][0],
+    )
     asked = task.targets.asked(batch.targets)[0]
     assert len(first["questions"]) == asked.sum()
     if one.folder.name not in VECTORS:
         right = [first["names"][question["answer"]] for question in first["questions"]]
-        assert right == [task.token_name(token) for token in batch.targets[0][asked].tolist()]
+        assert right == [
+            task.token_name(token) for token in batch.targets[0][asked].tolist()
+        ]
     curves = zip(circuit["paths"], data["along"], timeline.paths, strict=True)
     for entry, curve, history in curves:
         relation = history.path.relation
         assert entry["key"] == path_key(history.path)
-        assert set(map(tuple, entry["cells"][0])) == led(task.relations(batch)[relation])
+        assert set(map(tuple, entry["cells"][0])) == led(
+            task.relations(batch)[relation]
+        )
         assert curve["points"] == [
-            [at, short(x)] for at, x in zip(timeline.steps, history.attention, strict=True)
+            [at, short(x)]
+            for at, x in zip(timeline.steps, history.attention, strict=True)
         ]
 
 
 def led(edges: Edges) -> set[tuple[int, int]]:
     """Where a relation leads in the first sequence."""
     rows = zip(edges.queries[0].tolist(), edges.keys[0].tolist(), strict=True)
-    return {(query, key) for query, keys in rows for key in keys if min(query, key) >= 0}
+    return {
+        (query, key) for query, keys in rows for key in keys if min(query, key) >= 0
+    }
 
 
 def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
@@ -83,8 +105,12 @@ def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
     for run, circuit in data["circuits"].items():
         paths = saved_discovery(Run.open(folder / run)).circuit.paths
         roles = [place["role"] for place in circuit["places"]]
-        ends = [[roles.index(end) for end in path.relation.ends] for path in paths if roles]
-        assert [path["cells"] for path in circuit["paths"]] == [[[one]] for one in ends] or not ends
+        ends = [
+            [roles.index(end) for end in path.relation.ends] for path in paths if roles
+        ]
+        assert [path["cells"] for path in circuit["paths"]] == [
+            [[one]] for one in ends
+        ] or not ends
     assert len(data["circuits"]) == len(TASKS) - 1
     data = page_data(write_runs(folder, tmp_path / "sweep.html").read_text())
     assert f"{len(TASKS)} of {len(TASKS)} runs done" in data["summary"][0]
@@ -102,10 +128,14 @@ def test_of_a_long_sequence_the_end_is_shown(folder, tmp_path, monkeypatch):
     assert first["labels"] == [str(token) for token in batch.inputs[0, -4:].tolist()]
     kept, heads = data["attention"]["steps"], data["attention"]["heads"]
     unpacked(data["attention"]["packed"], 8, len(heads), 4, 4, len(kept))
-    for path, known in zip(data["circuit"]["paths"], saved_timeline(run).paths, strict=True):
+    for path, known in zip(
+        data["circuit"]["paths"], saved_timeline(run).paths, strict=True
+    ):
         cells = led(run.task.relations(batch)[known.path.relation])
         late = {(q - length + 4, k - length + 4) for q, k in cells}
-        assert set(map(tuple, path["cells"][0])) == {cell for cell in late if min(cell) >= 0}
+        assert set(map(tuple, path["cells"][0])) == {
+            cell for cell in late if min(cell) >= 0
+        }
 
 
 class Small(nn.Module):
@@ -118,14 +148,17 @@ class Small(nn.Module):
 
     def forward(self, tokens):
         stream = self.embed(tokens)
-        return self.read(stream + self.attend(stream, stream, stream, need_weights=False)[0])
+        return self.read(
+            stream + self.attend(stream, stream, stream, need_weights=False)[0]
+        )
 
 
 @pytest.mark.parametrize("can_build", [True, False])
 def test_a_recorded_run_has_a_page(tmp_path, can_build):
     model, task = Small(), Hops(asked=(1,), n_symbols=14, n_places=8)
     if not can_build:
-        model.read.extra = nn.Parameter(torch.zeros(1))  # as the class alone does not build it
+        # As the class alone does not build it.
+        model.read.extra = nn.Parameter(torch.zeros(1))
     with Recorder(tmp_path / "run", model, task, sequences=8) as recorder:
         for step in range(3):
             recorder.save(step, 1.0)

@@ -34,7 +34,9 @@ def test_only_what_the_folder_has_data_for(unfinished, tmp_path):
 def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
     for name in ALL:
         assert svg_bytes(figure(finished.folder, name), "title").startswith(b"<?xml")
-    with pytest.raises(HeadwayError, match=r"name = 'births' .* losses, circuit, emergence, att"):
+    with pytest.raises(
+        HeadwayError, match=r"name = 'births' .* losses, circuit, emergence, att"
+    ):
         figure(finished, "births")
     with pytest.raises(HeadwayError, match="it must be one of losses, attention, of"):
         figure(unfinished, "circuit")
@@ -46,5 +48,7 @@ def test_the_circuit_has_an_arrow_for_every_path(run, other):
         svg = svg_bytes(draw_circuit(discovery, each.task, "title"), "title").decode()
         arrows = re.findall(r'id="arrow-(\d+)-(\d+)-([^"]+)"', svg)
         paths = discovery.circuit.paths
-        assert {f"arrow-{'-'.join(arrow)}" for arrow in arrows} == set(map(arrow_name, paths))
+        assert {f"arrow-{'-'.join(arrow)}" for arrow in arrows} == set(
+            map(arrow_name, paths)
+        )
         assert len(arrows) == len(paths)

@@ -1,4 +1,6 @@
-"""Names and texts may be anything: no page and no figure takes them for its own markup."""
+"""Names and texts may be anything: no page and no figure takes them for its own
+markup.
+"""
 
 import shutil
 from dataclasses import dataclass
@@ -82,7 +84,15 @@ def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
     pages.append(cell(saved_discovery(run).circuit))
     for text in pages:
         assert not Page(text).open
-        for evil in ("<script>alert", "</svg>$k$", "<b>'", "<hop", "<i>$", "<u>", "<i>other"):
+        for evil in (
+            "<script>alert",
+            "</svg>$k$",
+            "<b>'",
+            "<hop",
+            "<i>$",
+            "<u>",
+            "<i>other",
+        ):
             assert evil not in text, evil
     data = page_data(pages[0])
     keys = [path_key(path) for path in saved_discovery(run).circuit.paths]

@@ -43,7 +43,9 @@ def test_the_page_is_whole_and_runs_its_own_script_only(run, live):
     page = Page(text)
     assert not page.open
     assert not {"img", "iframe", "object", "embed", "base", "form"} & set(page.tags)
-    assert {value for name, value in page.attributes if name in ("href", "src")} == {"data:,"}
+    assert {value for name, value in page.attributes if name in ("href", "src")} == {
+        "data:,"
+    }
     (script,) = page.scripts
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert re.findall(r"script-src ([^;]*);", text) == [f"'sha256-{digest}'"]
@@ -141,14 +143,18 @@ def test_attention_along_paths_is_that_of_the_checkpoints(run):
 
 
 def are_right(run, step, batch):
-    """Whether every query is answered, with none and each path cut: [cut, sequence, query, hop]."""
+    """Whether every query is answered, with none and each path cut: [cut, sequence,
+    query, hop].
+    """
     paths = saved_discovery(run).circuit.paths
     cuts = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
     with torch.no_grad():
         bench = Bench(run.model(step), run.task, batch)
         parts = [bench.outputs([{}, *cuts], part) for part in bench.parts]
     outputs = torch.cat(parts, 1)
-    return torch.stack([run.task.targets.right(said, batch.targets) for said in outputs])
+    return torch.stack(
+        [run.task.targets.right(said, batch.targets) for said in outputs]
+    )
 
 
 def test_answers_are_those_of_the_checkpoints(run):
@@ -164,7 +170,9 @@ def test_answers_are_those_of_the_checkpoints(run):
             for j, question in enumerate(questions):
                 query = question["position"] - task.length + task.n_read
                 is_right = right[:, number, query, question["hop"]].tolist()
-                assert [answer == question["answer"] for answer in told[:, i, j]] == is_right
+                assert [
+                    answer == question["answer"] for answer in told[:, i, j]
+                ] == is_right
 
 
 def test_places_and_chains_are_those_of_the_roles(run):
@@ -185,7 +193,9 @@ def test_every_finding_is_on_the_page(run):
     for kind in (Timeline, Certificate, MinimalCircuits, Dependence):
         assert str(run.load(kind)) in texts
     whole = str(saved_discovery(run)).splitlines()
-    left_out = {line.partition(" ")[0] for line in whole if line not in texts[0].splitlines()}
+    left_out = {
+        line.partition(" ")[0] for line in whole if line not in texts[0].splitlines()
+    }
     assert left_out >= {"enough", "complete", "nothing"}
     assert texts[0].splitlines()[-1] == whole[-1]
     assert run.sessions()[0]["python"] in words
@@ -193,7 +203,9 @@ def test_every_finding_is_on_the_page(run):
 
 
 def scores_to_keys(run, path_at, edges, cache):
-    """The mean score of a head to the keys of its relations, above that to other keys."""
+    """The mean score of a head to the keys of its relations, above that to other
+    keys.
+    """
     layer, head = path_at
     own = [path.relation for path in Findings.of(run).paths if path.at == path_at]
     masks = [edges[name].mask(run.task.length) for name in own]
@@ -284,7 +296,11 @@ def test_the_headline_says_what_came_out(run):
     free = {"answers": 0.0, "sequences": 0.0, "changed": 0.0, "rise": 0.0}
     costly = {"answers": 0.8, "sequences": 1.0, "changed": 0.9, "rise": 0.5}
     judgement["enough"] = {"all else exchanged": free}
-    judgement |= {"heads": [], "rows": {}, "paths": dict.fromkeys(judgement["paths"], costly)}
+    judgement |= {
+        "heads": [],
+        "rows": {},
+        "paths": dict.fromkeys(judgement["paths"], costly),
+    }
     run.write("circuit.json", circuit)
     data = page_data(report(run))
     assert "change any one and answers change" in data["summary"][0]
@@ -295,7 +311,8 @@ def test_the_headline_says_what_came_out(run):
     run.write("circuit.json", circuit)
     assert "; something beside them votes, too." in page_data(report(run))["summary"][0]
     judgement["rows"] = {}
-    judgement["paths"][next(iter(judgement["paths"]))] = free  # others do what the path does
+    # Others do what the path does.
+    judgement["paths"][next(iter(judgement["paths"]))] = free
     run.write("circuit.json", circuit)
     assert page_data(report(run))["summary"][0].endswith(" attention paths.")
     judgement["enough"] = {"all else exchanged": costly}
@@ -326,15 +343,21 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     circuit = run.read("circuit.json")
     circuit["circuit"]["L0.H0"] = "uniform"
     necessity = circuit["evidence"]["necessity"]
-    circuit["evidence"]["necessity"] = [n for n in necessity if not n["path"].startswith("L0.")]
+    circuit["evidence"]["necessity"] = [
+        n for n in necessity if not n["path"].startswith("L0.")
+    ]
     judgement = circuit["evidence"]["judgement"]
     costs = judgement["paths"].items()
-    judgement["paths"] = {path: cost for path, cost in costs if not path.startswith("L0.")}
+    judgement["paths"] = {
+        path: cost for path, cost in costs if not path.startswith("L0.")
+    }
     run.write("circuit.json", circuit)
     with pytest.raises(HeadwayError, match="is about another circuit"):
         report(run)
     timeline = run.read("emergence.json")
-    timeline["paths"] = [p for p in timeline["paths"] if not p["path"].startswith("L0.")]
+    timeline["paths"] = [
+        p for p in timeline["paths"] if not p["path"].startswith("L0.")
+    ]
     run.write("emergence.json", timeline)
     data = page_data(report(run))
     assert data["attention"]["heads"] == [[1, 0]]
@@ -346,7 +369,9 @@ def test_a_certificate_of_another_circuit_is_refused(run):
     other = found.circuit.without(found.circuit.paths[0])
     certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3)
     run.write("certificate.json", certificate.to_json())
-    with pytest.raises(HeadwayError, match=r"certificate\.json is about another circuit"):
+    with pytest.raises(
+        HeadwayError, match=r"certificate\.json is about another circuit"
+    ):
         Findings.of(run)
 
 

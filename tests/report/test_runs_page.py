@@ -1,4 +1,6 @@
-"""Several runs on one page, named or a folder's: what it says is what their folders say."""
+"""Several runs on one page, named or a folder's: what it says is what their folders
+say.
+"""
 
 import json
 import re
@@ -26,22 +28,38 @@ from headway.terminal import cli
 from headway.text import rounded
 from headway.training import Run, RunConfig
 
-LOSSES = {(1, 1): (0.9, 0.8), (1, 2): (0.01, 0.02), (2, 1): (0.7, 0.6), (2, 2): (0.5, 0.04)}
+LOSSES = {
+    (1, 1): (0.9, 0.8),
+    (1, 2): (0.01, 0.02),
+    (2, 1): (0.7, 0.6),
+    (2, 2): (0.5, 0.04),
+}
 """Of two seeds each, by depth and layers."""
 
 
-def made(folder: Path, config: RunConfig, losses: list[dict[str, float]], **outcome) -> Run:
-    """A run that was evaluated every 10 steps with these partial losses, and ended so."""
+def made(
+    folder: Path, config: RunConfig, losses: list[dict[str, float]], **outcome
+) -> Run:
+    """A run that was evaluated every 10 steps with these partial losses, and ended
+    so.
+    """
     run = Run.create(folder, config)
     lines = []
     for number, partial in enumerate(losses, start=1):
         loss = statistics.mean(partial.values())
-        line = {"step": 10 * number, "train_loss": loss, "val_loss": loss, "partial": partial}
+        line = {
+            "step": 10 * number,
+            "train_loss": loss,
+            "val_loss": loss,
+            "partial": partial,
+        }
         lines.append(json.dumps({**line, "seconds": 1.5 * number}) + "\n")
     (folder / "metrics.jsonl").write_text("".join(lines))
     if outcome:
         end = json.loads(lines[-1]) if lines else {"step": 0, "seconds": 0.0}
-        run.write("outcome.json", {"step": end["step"], "seconds": end["seconds"], **outcome})
+        run.write(
+            "outcome.json", {"step": end["step"], "seconds": end["seconds"], **outcome}
+        )
     return run
 
 
@@ -52,7 +70,9 @@ def config_of(depth: int, layers: int, seed: int) -> RunConfig:
 
 @pytest.fixture
 def sweep(tmp_path) -> Path:
-    """Depths 1 and 2 with one and two layers, two seeds each, all done; hops learnt at step 15."""
+    """Depths 1 and 2 with one and two layers, two seeds each, all done; hops learnt at
+    step 15.
+    """
     folder, plan = tmp_path / "both", {}
     for (depth, layers), losses in LOSSES.items():
         for seed, loss in enumerate(losses):
@@ -63,14 +83,19 @@ def sweep(tmp_path) -> Path:
             partial += [dict.fromkeys(hops, loss)]
             made(folder / name, config, partial, status="done", val_loss=loss)
             plan[name] = to_json(config)
-    (folder / "plan.json").write_text(json.dumps({"format": 1, "name": "both", "runs": plan}))
+    (folder / "plan.json").write_text(
+        json.dumps({"format": 1, "name": "both", "runs": plan})
+    )
     return folder
 
 
 @pytest.fixture
 def pair(finished, tmp_path) -> list[Run]:
     """Two runs with circuits that differ by one relation, and their own emergence."""
-    runs = [Run.open(shutil.copytree(finished.folder, tmp_path / name)) for name in ("a", "b")]
+    runs = [
+        Run.open(shutil.copytree(finished.folder, tmp_path / name))
+        for name in ("a", "b")
+    ]
     circuit = runs[1].read("circuit.json")
     gone = AttentionPath.of(1, 0, circuit["circuit"]["L1.H0"].pop())
     necessity = circuit["evidence"]["necessity"]
@@ -87,7 +112,9 @@ def pair(finished, tmp_path) -> list[Run]:
 
 
 def data_of(shown: Path | list[Run]) -> dict:
-    """What is on the page of a folder of runs, or of runs in one folder that are named."""
+    """What is on the page of a folder of runs, or of runs in one folder that are
+    named.
+    """
     if isinstance(shown, Path):
         page = shown / "report.html"
     else:
@@ -99,7 +126,9 @@ def data_of(shown: Path | list[Run]) -> dict:
 def test_every_run_is_there(sweep):
     data = data_of(sweep)
     assert data["summary"][0].startswith("8 of 8 runs done. 3 of 8 solved the task")
-    assert "depth (2 values) × n_layers (2 values) × seed (2 values)" in " ".join(data["summary"])
+    assert "depth (2 values) × n_layers (2 values) × seed (2 values)" in " ".join(
+        data["summary"]
+    )
     head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
     assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
     expected = [
@@ -110,9 +139,13 @@ def test_every_run_is_there(sweep):
     assert [row[:6] for row in rows] == expected
     assert {row[head.index("steps")] for row in rows} == {30}
     solved = head.index("step below 0.05")
-    assert [row[solved] for row in rows] == [30 if row[5] < 0.05 else None for row in rows]
+    assert [row[solved] for row in rows] == [
+        30 if row[5] < 0.05 else None for row in rows
+    ]
     assert data["tables"][0]["keys"] == [row[0] for row in expected]
-    (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
+    (learnt,) = [
+        one for one in data["sections"] if one["title"] == "When hops were learnt"
+    ]
     assert learnt["tables"][0]["rows"][0][2:] == [15] * (3 + len(rows))
     assert {curve["name"] for curve in data["curves"]} == {"depth = 1", "depth = 2"}
     ends = [curve["points"][-1] for curve in data["curves"]]
@@ -128,7 +161,9 @@ def test_seeds_are_not_averaged_away(sweep):
         assert (named["n_layers"], named["done"]) == (str(layers), "4 of 4")
         assert named["solved"] == f"{sum(x < 0.05 for x in losses)} of 4"
         assert named["median loss"] == statistics.median(losses)
-        spread = f"{rounded(statistics.mean(losses))} ± {rounded(statistics.stdev(losses))}"
+        spread = (
+            f"{rounded(statistics.mean(losses))} ± {rounded(statistics.stdev(losses))}"
+        )
         assert (named["mean ± st. dev."], named["least"]) == (spread, min(losses))
     head, rows = table(data, "validation loss at the end, by depth and n_layers")
     for row, ((depth, layers), losses) in zip(rows, LOSSES.items(), strict=True):
@@ -157,10 +192,16 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
     (sweep / "plan.json").write_text(json.dumps(plan))
     with running.writing():
         data = data_of(sweep)
-    counts = "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and 1 cannot be read."
+    counts = (
+        "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and "
+        "1 cannot be read."
+    )
     assert data["summary"][0].startswith(counts)
     first, second, third, *_, waiting, why = data["sections"][0]["sentences"]
-    assert "Training failed: <i>nan</i> & so. The circuit has not been looked for yet: " in first
+    assert (
+        "Training failed: <i>nan</i> & so. The circuit has not been looked for yet: "
+        in first
+    )
     assert second.startswith("depth=1,n_layers=1,seed=1: Still training.")
     assert "Training was stopped. There is no evaluation yet." in third
     assert waiting == "Not started yet: later."
@@ -220,7 +261,9 @@ def test_the_verb_takes_a_folder_of_runs(sweep, capsys, monkeypatch):
 
 def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
     (tmp_path / "empty" / "inner").mkdir(parents=True)
-    with pytest.raises(HeadwayError, match="there is no run here, and no folder of a run in it"):
+    with pytest.raises(
+        HeadwayError, match="there is no run here, and no folder of a run in it"
+    ):
         write_runs(tmp_path / "empty")
     (sweep / "plan.json").write_text('{"runs": 3}')
     with pytest.raises(HeadwayError, match=r"plan\.json is corrupted"):
@@ -245,25 +288,33 @@ def test_the_numbers_are_those_of_the_folders(pair):
         assert named["flow minimum"] == "2"
         paths = [path["key"] for path in data["circuits"][name]["paths"]]
         assert paths == list(map(path_key, found.circuit.paths))
-    (learnt,) = [one for one in data["sections"] if one["title"] == "When hops were learnt"]
+    (learnt,) = [
+        one for one in data["sections"] if one["title"] == "When hops were learnt"
+    ]
     assert learnt["tables"][0]["rows"][0][-1] == round(3.5)
     assert rows[1][head.index("circuit loss")] == 0.0123
 
 
 def test_what_is_shared_is_what_compare_says(pair):
     data = data_of(pair)
-    found = compare([Discovery.from_json(run.read("circuit.json")).circuit for run in pair])
+    found = compare(
+        [Discovery.from_json(run.read("circuit.json")).circuit for run in pair]
+    )
     assert 0 < found.likeness < 1
     head, rows = table(data, "the heads that attend along each relation, by run")
     assert head[-2:] == ["a", "b"]
     for (relation, by), cells in zip(found.heads.items(), rows, strict=True):
         assert cells[:2] == [typeset(relation), f"{sum(map(bool, by))} of 2"]
         for heads, cell in zip(by, cells[-2:], strict=True):
-            assert [f"{layer}.{head}" for layer, head in heads] == re.findall(r"\d\.\d", cell or "")
+            assert [f"{layer}.{head}" for layer, head in heads] == re.findall(
+                r"\d\.\d", cell or ""
+            )
     first = AttentionPath.parse(pair[1].read("emergence.json")["paths"][0]["path"])
     assert f"{first.layer}.{first.head} 4" in [row[-1] for row in rows]  # of step 4.25
     section = data["sections"][-1]
-    assert f"of {len(found.heads)} relations in any of them" in " ".join(section["sentences"])
+    assert f"of {len(found.heads)} relations in any of them" in " ".join(
+        section["sentences"]
+    )
 
 
 def test_what_cannot_be_compared_is_one_clear_line(pair):
@@ -300,7 +351,9 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
         (["a", "--out", "page.html"], "--out is for several runs or a folder of runs"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(pair, tmp_path, monkeypatch, args, complaint):
+def test_bad_input_is_one_line_and_exit_code_2(
+    pair, tmp_path, monkeypatch, args, complaint
+):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     assert complaint in refused("report", *args)

@@ -1,4 +1,6 @@
-"""Runs in the browser: the list, the pages, and that both follow what happens in the folder."""
+"""Runs in the browser: the list, the pages, and that both follow what happens in the
+folder.
+"""
 
 import os
 import re
@@ -20,13 +22,19 @@ from headway.training import Run
 
 
 def test_the_list_shows_what_is_known_of_every_run(site, finished):
-    assert site.links() == ["/run/alone/", "/run/sweep/seed%3D2/", "/run/sweep/seed%3D10/"]
+    assert site.links() == [
+        "/run/alone/",
+        "/run/sweep/seed%3D2/",
+        "/run/sweep/seed%3D10/",
+    ]
     data, told, waiting = site.data(), site.row("alone"), site.row("seed=10")
     last = finished.metrics()[-1]
     assert (told["task"], told["status"]) == ("retrieval D=1", "done")
     assert told["model"] == f"2 layers × 1 head · seed {finished.config.seed}"
     assert (told["steps"], told["validation loss"]) == (6, last["val_loss"])
-    heads = [told[name] for name in ("useful heads", "layers used", "flow minimum", "enough")]
+    heads = [
+        told[name] for name in ("useful heads", "layers used", "flow minimum", "enough")
+    ]
     assert heads == ["2 of 2", 2, "2", verdicts(saved_discovery(finished))[0].holds]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d [\d:]{8}", told["changed"])
     assert (waiting["status"], waiting["steps"]) == ("stopped", "0 of 6")
@@ -64,12 +72,16 @@ def test_why_a_search_is_refused_is_on_page_comparison_and_list(site, unfinished
     with pytest.raises(HeadwayError, match=r"the model's own loss is"):
         discover(site.folder / "not")
     for address in ("/", "/run/not/", "/compare/alone/not/"):
-        assert "The search was refused: there is no circuit to find" in said(site.page(address))
+        assert "The search was refused: there is no circuit to find" in said(
+            site.page(address)
+        )
 
 
 def test_an_empty_folder_says_how_to_train_a_first_run(tmp_path):
     with serving(tmp_path) as site:
-        assert f"headway train fast --folder {tmp_path}/first" in site.data()["summary"][1]
+        assert (
+            f"headway train fast --folder {tmp_path}/first" in site.data()["summary"][1]
+        )
 
 
 def test_a_folder_that_goes_away_is_told_and_may_come_back(site):
@@ -93,7 +105,11 @@ def test_a_folder_that_goes_away_is_told_and_may_come_back(site):
     ],
 )
 def test_every_page_follows_its_runs_and_no_others(site, address, links):
-    data, before, other = site.data(address), site.version(address), site.version("/run/alone/")
+    data, before, other = (
+        site.data(address),
+        site.version(address),
+        site.version("/run/alone/"),
+    )
     assert data["live"] == before
     assert [one["links"] for one in data.get("tables", [])] == links
     add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.125)
@@ -107,7 +123,14 @@ def test_every_page_follows_its_runs_and_no_others(site, address, links):
 
 
 @pytest.mark.parametrize(
-    "name", ["outcome.json", "circuit.json", "emergence.json", "environment.json", "config.json"]
+    "name",
+    [
+        "outcome.json",
+        "circuit.json",
+        "emergence.json",
+        "environment.json",
+        "config.json",
+    ],
 )
 def test_every_file_that_is_shown_is_part_of_the_version(site, name):
     versions = [site.version("/run/alone/")]
@@ -194,11 +217,15 @@ def test_bad_input_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(HeadwayError, match=r"^cannot read .*file: Not a directory$"):
         Server(tmp_path / "file", 0)
-    with pytest.raises(HeadwayError, match=r"^port = 65536 is not allowed: it must be a whole num"):
+    with pytest.raises(
+        HeadwayError, match=r"^port = 65536 is not allowed: it must be a whole num"
+    ):
         Server(tmp_path, 65536)
     with serving(tmp_path) as site:
         port = site.server.server_address[1]
-        with pytest.raises(HeadwayError, match=f"^port {port} is in use already: choose another"):
+        with pytest.raises(
+            HeadwayError, match=f"^port {port} is in use already: choose another"
+        ):
             Server(tmp_path, port)
 
 
@@ -209,5 +236,7 @@ def test_the_verb_says_where_and_stops_quietly(tmp_path):
         line = served.stdout.readline()
         served.send_signal(signal.SIGINT)
         out, complaint = served.communicate(timeout=60)
-    assert re.fullmatch(r"serving runs on http://127\.0\.0\.1:[1-9]\d*/  \(Ctrl-C stops\)\n", line)
+    assert re.fullmatch(
+        r"serving runs on http://127\.0\.0\.1:[1-9]\d*/  \(Ctrl-C stops\)\n", line
+    )
     assert (served.returncode, out, complaint) == (0, "", "")

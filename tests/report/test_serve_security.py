@@ -1,4 +1,6 @@
-"""What the server refuses, what cannot harm it, and that every request gets one answer."""
+"""What the server refuses, what cannot harm it, and that every request gets one
+answer.
+"""
 
 import concurrent.futures
 import os
@@ -56,14 +58,48 @@ def still(tmp_path_factory):
     "path",
     [
         *("/run/", "/run//", "/run/./", "/run/../", "/run/sweep/", "/run/no/", "/no"),
-        *("/run/../outside/secret/", "/run/%2e%2e/outside/secret/", "/run/%2E%2E/outside/"),
-        *("/run/..%2foutside%2fsecret/", "/run/%2e%2e%2foutside/secret/", "/../outside/secret/"),
-        *("/run/plain/../plain/", "/run/plain/./", "/run/sweep%2fone/", "/run/sweep%2Fone/version"),
-        *("/run/plain/checkpoints/", "/run/plain/config.json", "/run/plain/metrics.jsonl"),
-        *("/run/plain%00/", "/run/%00/", "/run/plain%0a/", "/run/plain\\..\\..\\outside\\secret/"),
-        *("/run/..%5coutside%5csecret/", "/etc/passwd", "//etc/passwd", "/run//etc/passwd"),
+        *(
+            "/run/../outside/secret/",
+            "/run/%2e%2e/outside/secret/",
+            "/run/%2E%2E/outside/",
+        ),
+        *(
+            "/run/..%2foutside%2fsecret/",
+            "/run/%2e%2e%2foutside/secret/",
+            "/../outside/secret/",
+        ),
+        *(
+            "/run/plain/../plain/",
+            "/run/plain/./",
+            "/run/sweep%2fone/",
+            "/run/sweep%2Fone/version",
+        ),
+        *(
+            "/run/plain/checkpoints/",
+            "/run/plain/config.json",
+            "/run/plain/metrics.jsonl",
+        ),
+        *(
+            "/run/plain%00/",
+            "/run/%00/",
+            "/run/plain%0a/",
+            "/run/plain\\..\\..\\outside\\secret/",
+        ),
+        *(
+            "/run/..%5coutside%5csecret/",
+            "/etc/passwd",
+            "//etc/passwd",
+            "/run//etc/passwd",
+        ),
         *("/run/{outside}/", "/run/%2f{outside}/", "/run/%252e%252e/outside/secret/"),
-        *("/run/plain%c0%af/", "/run/%ff%fe/", "/run/plain/version/version", "/version/", "*", "x"),
+        *(
+            "/run/plain%c0%af/",
+            "/run/%ff%fe/",
+            "/run/plain/version/version",
+            "/version/",
+            "*",
+            "x",
+        ),
     ],
 )
 def test_no_path_leads_anywhere_but_to_a_listed_run(still, path):
@@ -77,12 +113,21 @@ def test_a_run_may_be_called_version(still):
     assert "one" not in still.ask("/run/sweep/version").headers.get("Location", "")
     assert still.ask("/run/sweep/version").headers["Location"] == "/run/sweep/version/"
     assert still.data("/run/sweep/version/")["name"] == "version"
-    assert page_data(still.page("/run/plain/?x=/../../#y"))["losses"][1]["points"] == [[100, 0.5]]
+    assert page_data(still.page("/run/plain/?x=/../../#y"))["losses"][1]["points"] == [
+        [100, 0.5]
+    ]
 
 
 @pytest.mark.parametrize(
     "part",
-    ["metrics.jsonl", "config.json", "circuit.json", ".lock", "checkpoints", "checkpoints/x"],
+    [
+        "metrics.jsonl",
+        "config.json",
+        "circuit.json",
+        ".lock",
+        "checkpoints",
+        "checkpoints/x",
+    ],
 )
 def test_a_run_with_a_file_behind_a_link_out_is_refused(site, outside, part):
     link, target = site.folder / "plain" / part, outside / part
@@ -101,7 +146,9 @@ def test_a_run_with_a_file_behind_a_link_out_is_refused(site, outside, part):
 
 @pytest.mark.parametrize(("up", "place"), [(0, "far"), (1, "sweep/far"), (2, "far")])
 @pytest.mark.parametrize("how", ["whole", "relative", "through another link"])
-def test_folders_behind_links_out_are_neither_listed_nor_shown(site, outside, up, place, how):
+def test_folders_behind_links_out_are_neither_listed_nor_shown(
+    site, outside, up, place, how
+):
     target = [outside, *outside.parents][up]
     if how == "relative":
         target = os.path.relpath(target, (site.folder / place).parent)
@@ -119,10 +166,14 @@ def test_folders_behind_links_out_are_neither_listed_nor_shown(site, outside, up
         assert site.ask(f"/compare/plain/{'%2F'.join(name)}/").status == 404
 
 
-def test_what_lies_behind_a_link_out_is_not_even_looked_through(site, monkeypatch, outside):
+def test_what_lies_behind_a_link_out_is_not_even_looked_through(
+    site, monkeypatch, outside
+):
     (site.folder / "far").symlink_to(outside.parent)
     looked, scandir = [], os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: looked.append(str(path)) or scandir(path))
+    monkeypatch.setattr(
+        os, "scandir", lambda path: looked.append(str(path)) or scandir(path)
+    )
     site.page()
     assert str(site.folder) in looked
     assert not [path for path in looked if "far" in path]
@@ -157,9 +208,19 @@ def test_links_round_in_a_circle_end(site):
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
 @pytest.mark.parametrize(
-    "place", ["x", "sweep/x", "plain/x.json", "plain/config.json", "plain/checkpoints/x", ".lock"]
+    "place",
+    [
+        "x",
+        "sweep/x",
+        "plain/x.json",
+        "plain/config.json",
+        "plain/checkpoints/x",
+        ".lock",
+    ],
 )
-def test_special_files_are_neither_opened_nor_waited_for(site, kind, place, monkeypatch):
+def test_special_files_are_neither_opened_nor_waited_for(
+    site, kind, place, monkeypatch
+):
     path = site.folder / place
     path.unlink(missing_ok=True)
     monkeypatch.chdir(path.parent)
@@ -180,16 +241,51 @@ def test_special_files_are_neither_opened_nor_waited_for(site, kind, place, monk
 
 
 ODD = [
-    *("a b", 'it\'s "quoted"', "a#b?c=d&e", "100%", "%2e%2e", "%", "x..", "a;b", "a\\b"),
-    *("ünïcode ✓", "\u202ertl", "עברית", "two\nlines", "tab\t\r", "version", "run", "-", "~", ":"),
-    *('<img src=x onerror="alert(1)">', "<script>alert(1)<", "&lt;b&gt;", "{x}", "\\x00"),
-    *("a" * 200, b"\xff\xfe".decode("utf-8", "surrogateescape"), "<!--", "'-alert(1)-'", "$&"),
+    *(
+        "a b",
+        'it\'s "quoted"',
+        "a#b?c=d&e",
+        "100%",
+        "%2e%2e",
+        "%",
+        "x..",
+        "a;b",
+        "a\\b",
+    ),
+    *(
+        "ünïcode ✓",
+        "\u202ertl",
+        "עברית",
+        "two\nlines",
+        "tab\t\r",
+        "version",
+        "run",
+        "-",
+        "~",
+        ":",
+    ),
+    *(
+        '<img src=x onerror="alert(1)">',
+        "<script>alert(1)<",
+        "&lt;b&gt;",
+        "{x}",
+        "\\x00",
+    ),
+    *(
+        "a" * 200,
+        b"\xff\xfe".decode("utf-8", "surrogateescape"),
+        "<!--",
+        "'-alert(1)-'",
+        "$&",
+    ),
 ]
 
 
 @pytest.mark.parametrize("name", ODD, ids=range(len(ODD)))
 def test_odd_names_are_only_names(tmp_path, name):
-    with serving(made(tmp_path / "runs", name, f"in a #sweep/{name}", loss=0.24681)) as site:
+    with serving(
+        made(tmp_path / "runs", name, f"in a #sweep/{name}", loss=0.24681)
+    ) as site:
         links = site.links()
         assert len(links) == 2
         for link in links:
@@ -208,11 +304,20 @@ def test_odd_names_are_only_names(tmp_path, name):
 
 
 def test_every_answer_forbids_what_the_pages_do_not_need(still):
-    for path in ("/", "/version", "/run/plain/", "/run/plain", "/run/plain/data.json", "/no"):
+    for path in (
+        "/",
+        "/version",
+        "/run/plain/",
+        "/run/plain",
+        "/run/plain/data.json",
+        "/no",
+    ):
         headers = still.ask(path).headers
         policy = headers["Content-Security-Policy"].split("; ")
         (scripts,) = {part for part in policy if part.startswith("script-src ")}
-        assert all(re.fullmatch(r"'sha256-[\w+/]{43}='", one) for one in scripts.split()[1:])
+        assert all(
+            re.fullmatch(r"'sha256-[\w+/]{43}='", one) for one in scripts.split()[1:]
+        )
         assert {
             *("default-src 'none'", scripts, "style-src 'unsafe-inline'"),
             *("img-src data: blob:", "connect-src 'self'", "base-uri 'none'"),
@@ -227,9 +332,26 @@ def test_every_answer_forbids_what_the_pages_do_not_need(still):
 @pytest.mark.parametrize(
     "hosts",
     [
-        *(("evil.example",), ("evil.example:80",), ("127.0.0.1.evil",), ("localhost.evil",)),
-        *(("0.0.0.0",), ("127.0.0.2",), ("",), (), ("localhost:x",), ("x@localhost",), ("[::1]",)),
-        *(("localhost:1:2",), ("localhost", "evil.example"), ("localhost, evil.example",)),
+        *(
+            ("evil.example",),
+            ("evil.example:80",),
+            ("127.0.0.1.evil",),
+            ("localhost.evil",),
+        ),
+        *(
+            ("0.0.0.0",),
+            ("127.0.0.2",),
+            ("",),
+            (),
+            ("localhost:x",),
+            ("x@localhost",),
+            ("[::1]",),
+        ),
+        *(
+            ("localhost:1:2",),
+            ("localhost", "evil.example"),
+            ("localhost, evil.example",),
+        ),
     ],
 )
 @pytest.mark.parametrize("path", ["/", "/run/plain/", "/run/plain/version"])
@@ -239,13 +361,16 @@ def test_a_name_that_was_made_to_lead_here_is_refused(still, hosts, path):
     assert "plain" not in answer.text
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost:9", "127.0.0.1:8765"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "LocalHost:9", "127.0.0.1:8765"]
+)
 def test_this_machine_and_a_tunnel_to_it_are_answered(still, host):
     assert still.ask("/", hosts=(host,)).status == 200
 
 
 @pytest.mark.parametrize(
-    "method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW", "get"]
+    "method",
+    ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW", "get"],
 )
 def test_other_methods_are_refused(site, method):
     answer = site.ask("/run/plain/", method)
@@ -256,7 +381,10 @@ def test_head_is_get_without_the_page(still):
     for path in ("/", "/version", "/run/plain/", "/no"):
         head, get = still.ask(path, "HEAD"), still.ask(path)
         assert (head.status, head.headers) == (get.status, get.headers)
-        assert (head.text, int(head.headers["Content-Length"])) == ("", len(get.text.encode()))
+        assert (head.text, int(head.headers["Content-Length"])) == (
+            "",
+            len(get.text.encode()),
+        )
 
 
 def test_two_hundred_at_once_are_answered(site):
@@ -320,7 +448,8 @@ def test_what_goes_wrong_anywhere_is_an_answer(still, monkeypatch, capfd):
     with monkeypatch.context() as patch:
         patch.setattr(watch.Watch, "find", fails)
         answers = [
-            still.ask(path) for path in ("/", "/version", "/run/plain/", "/sweep/sweep/version")
+            still.ask(path)
+            for path in ("/", "/version", "/run/plain/", "/sweep/sweep/version")
         ]
     assert {one.status for one in answers} == {500}
     assert answers[-1].text == "RecursionError: too <deep>\n"
@@ -330,7 +459,14 @@ def test_what_goes_wrong_anywhere_is_an_answer(still, monkeypatch, capfd):
 @pytest.mark.parametrize(
     "address",
     [
-        *("/", "/version", "/data.json", "/run/plain/", "/run/plain/version", "/run/plain"),
+        *(
+            "/",
+            "/version",
+            "/data.json",
+            "/run/plain/",
+            "/run/plain/version",
+            "/run/plain",
+        ),
         *("/run/plain/data.json", "/run/" + "plain/" * 60, "/run/" + "no%2F" * 3_000),
         *("/sweep/sweep/", "/sweep/" + "sweep/" * 60, "/sweep/" + "sweep/" * 3_000),
         *("/compare/plain/sweep%2Fone/", "/compare/plain/sweep%2Fone"),
@@ -339,7 +475,9 @@ def test_what_goes_wrong_anywhere_is_an_answer(still, monkeypatch, capfd):
     ],
     ids=lambda address: address[:30],
 )
-def test_no_address_costs_more_than_a_few_looks_at_the_folder(still, monkeypatch, address):
+def test_no_address_costs_more_than_a_few_looks_at_the_folder(
+    still, monkeypatch, address
+):
     looks, look = [], watch.run_folders
     monkeypatch.setattr(watch, "run_folders", lambda *of: looks.append(of) or look(*of))
     still.ask(address)

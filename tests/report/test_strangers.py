@@ -1,4 +1,6 @@
-"""Folders from strangers: every verb that takes one goes through them, and executes nothing."""
+"""Folders from strangers: every verb that takes one goes through them, and executes
+nothing.
+"""
 
 import contextlib
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The app that draws pages: its bundle is what its sources give, and its colours tell apart."""
+"""The app that draws pages: its bundle is what its sources give, and its colours tell
+apart.
+"""
 
 import re
 import shutil
@@ -20,7 +22,9 @@ needs_node = pytest.mark.skipif(
 
 
 def npm(*command):
-    found = subprocess.run(["npm", *command], cwd=WEB, capture_output=True, text=True, timeout=300)
+    found = subprocess.run(
+        ["npm", *command], cwd=WEB, capture_output=True, text=True, timeout=300
+    )
     assert found.returncode == 0, found.stdout + found.stderr
 
 
@@ -58,8 +62,12 @@ def test_colours_tell_apart_in_grey_and_as_thin_lines():
 def luminance(colour):
     """Relative luminance of a colour, from 0 to 1 (WCAG 2)."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts
+    ]
+    return sum(
+        weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )
 
 
 def lightness(colour):

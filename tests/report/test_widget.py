@@ -52,7 +52,9 @@ def test_a_path_is_set_by_its_name_and_read_as_a_path(view):
     assert not view.cut  # there is no path to cut
 
 
-def test_it_brings_the_data_of_the_run_and_a_picture_for_where_no_script_runs(view, finished):
+def test_it_brings_the_data_of_the_run_and_a_picture_for_where_no_script_runs(
+    view, finished
+):
     data = json.loads(view._data)
     assert (data["kind"], data["name"]) == ("widget", finished.folder.name)
     assert [path["key"] for path in data["circuit"]["paths"]] == list(view.paths)
@@ -69,7 +71,10 @@ def test_a_run_without_a_circuit_is_shown_as_far_as_it_is_known(unfinished):
     assert not view.paths
     with pytest.raises(HeadwayError, match="none, as the circuit has no path"):
         view.path = "L0.H0 s0←s2"
-    assert "The circuit has not been looked for" in json.loads(view._data)["missing"]["circuit"]
+    assert (
+        "The circuit has not been looked for"
+        in json.loads(view._data)["missing"]["circuit"]
+    )
 
 
 def test_without_anywidget_one_line_says_how_to_install_it(finished, monkeypatch):
@@ -81,14 +86,18 @@ def test_without_anywidget_one_line_says_how_to_install_it(finished, monkeypatch
 
 
 def shown(thing):
-    """The words of the cell of a thing, which needs no script, and how many pictures it has."""
+    """The words of the cell of a thing, which needs no script, and how many pictures it
+    has.
+    """
     text = cell(thing)
     assert text.startswith('<div class="headway">')
     assert not re.search(r"https?:|url\(|@import", text)
     page = Page(text)
     assert not page.open
     assert set(page.tags) <= {"div", "p", "pre", "img"}
-    assert all(value.startswith("data:") for name, value in page.attributes if name == "src")
+    assert all(
+        value.startswith("data:") for name, value in page.attributes if name == "src"
+    )
     return html.unescape("".join(page.words)), page.tags.count("img")
 
 
@@ -96,7 +105,12 @@ def test_everything_shows_its_numbers_and_a_picture(finished):
     found, last = saved_discovery(finished), finished.metrics()[-1]
     words, pictures = shown(finished)
     assert pictures == 1
-    for told in (finished.folder.name, "done", "retrieval D=1", rounded(last["val_loss"])):
+    for told in (
+        finished.folder.name,
+        "done",
+        "retrieval D=1",
+        rounded(last["val_loss"]),
+    ):
         assert told in words
     useful, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
     for thing in (found, found.circuit):

@@ -59,12 +59,17 @@ def path_names(task: Task) -> list[Relation]:
 
 
 def taken_apart(folder: Path, config: RunConfig) -> Run:
-    """A run that learnt nothing, with a circuit in both layers that was given, and its dates."""
+    """A run that learnt nothing, with a circuit in both layers that was given, and its
+    dates.
+    """
     run = train(config, folder)
     if run.task.length > 1:
         names = path_names(run.task)
         given = dict[Head, Mechanism]((head, Uniform()) for head in heads_of(run))
-        given |= {(0, 0): Paths(frozenset(names[-1:])), (1, 0): Paths(frozenset(names[:2]))}
+        given |= {
+            (0, 0): Paths(frozenset(names[-1:])),
+            (1, 0): Paths(frozenset(names[:2])),
+        }
         found = discover(run, circuit=Circuit(given), threshold=ANY_LOSS, sequences=8)
         paths = found.circuit.paths
         trials = [Trial(paths[1:], 2 / 3), Trial(paths, 1.0)]

@@ -1,4 +1,6 @@
-"""TypeScript types of a page's data: python tests/report/typescript.py > web/data.d.ts."""
+"""TypeScript types of a page's data: python tests/report/typescript.py >
+web/data.d.ts.
+"""
 
 from typing import Any
 
@@ -8,13 +10,16 @@ from headway.report.schema import ADAPTER
 def typescript() -> str:
     """An interface for every class of the schema, and the union of all pages."""
     lines = [
-        "// By tests/report/typescript.py from src/headway/report/schema.py, which documents it.",
+        "// By tests/report/typescript.py from src/headway/report/schema.py, which "
+        "documents it.",
         "",
     ]
     schema = ADAPTER.json_schema(mode="serialization")
     for name, one in schema["$defs"].items():
         lines += [f"export interface {name} {{"]
-        lines += [f"  {field}: {_type(hint)};" for field, hint in one["properties"].items()]
+        lines += [
+            f"  {field}: {_type(hint)};" for field, hint in one["properties"].items()
+        ]
         lines += ["}", ""]
     pages = " | ".join(map(_type, schema["oneOf"]))
     return "\n".join([*lines, f"export type Page = {pages};", ""])

@@ -1,4 +1,6 @@
-"""Sweeps on this machine: they end, they go on after any kill, and failures stay where they are."""
+"""Sweeps on this machine: they end, they go on after any kill, and failures stay where
+they are.
+"""
 
 import errno
 import os
@@ -70,7 +72,9 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
         "good": "done",
     }
     assert "the loss is " in rows["wild"]["message"]
-    assert rows["huge"]["message"].startswith("training (model.*, task.*, training.batch_size, ")
+    assert rows["huge"]["message"].startswith(
+        "training (model.*, task.*, training.batch_size, "
+    )
     assert "device = 'cuda:99' is not allowed" in rows["nowhere"]["message"]
     for name in ("wild", "huge", "nowhere"):
         assert "\n" not in rows[name]["message"]
@@ -81,7 +85,9 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
     assert stamps(tmp_path / "s") == before
     sweep(runs, tmp_path / "s", engine, retry_failed=True)
     changed = {
-        name.split("/")[0] for name, at in stamps(tmp_path / "s").items() if before[name] != at
+        name.split("/")[0]
+        for name, at in stamps(tmp_path / "s").items()
+        if before[name] != at
     }
     assert changed == {"wild", "huge", "nowhere"}
 
@@ -104,7 +110,11 @@ def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, m
     board = sweep(plan(1), tmp_path / "s", InThisProcess())
     assert board.runs["r0"].message == message
     outcome = Run.open(tmp_path / "s" / "r0").outcome() or {}
-    assert [outcome[name] for name in ("status", "message", "step")] == ["failed", message, 10]
+    assert [outcome[name] for name in ("status", "message", "step")] == [
+        "failed",
+        message,
+        10,
+    ]
     again = sweep(plan(1), tmp_path / "s", InThisProcess())
     assert again.runs["r0"].message == message
     monkeypatch.undo()
@@ -148,7 +158,9 @@ def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engin
         assert len(Run.open(folder / name).read("environment.json")) == 1
 
 
-def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path, engine):
+def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(
+    plan, tmp_path, engine
+):
     runs, folder, events = plan(2, steps=60), tmp_path / "s", Seen()
     killed = []
 
@@ -161,12 +173,17 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path,
     sweep(runs, folder, engine, watch=watch)
     assert events.became("waiting") == ["r0"]
     assert sorted(events.became("done")) == ["r0", "r1"]
-    require_same(kept(Run.open(folder / "r0")), kept(train(runs.runs["r0"], tmp_path / "alone")))
+    require_same(
+        kept(Run.open(folder / "r0")), kept(train(runs.runs["r0"], tmp_path / "alone"))
+    )
 
 
 @pytest.mark.slow
-def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, own_file, tmp_path):
-    dies = "(os.closerange(3, 99), time.sleep(1), os._exit(1))"  # its pipe has ended before
+def test_a_run_that_kills_its_worker_again_and_again_is_given_up(
+    plan, own_file, tmp_path
+):
+    # its pipe has ended before
+    dies = "(os.closerange(3, 99), time.sleep(1), os._exit(1))"
     dies = f"import os, time; count == 7 and {dies}; return (torch"
     own_file.write_text(own_file.read_text().replace("return (torch", dies))
     good = plan(1, batch_size=7).runs["r0"]
@@ -186,7 +203,9 @@ def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatc
         raise OSError(errno.EAGAIN, "no more processes")
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refused)
-    with pytest.raises(HeadwayError, match="no worker process can start: no more processes"):
+    with pytest.raises(
+        HeadwayError, match="no worker process can start: no more processes"
+    ):
         sweep(plan(1), tmp_path / "s", Engine(1))
     assert Run.open(tmp_path / "s" / "r0").status == "stopped"
 
@@ -194,9 +213,13 @@ def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatc
 def test_a_script_that_sweeps_without_a_guard_is_not_run_again(plan, tmp_path):
     put(tmp_path / "s", plan(1))
     script = tmp_path / "script.py"
-    script.write_text("print('once')\nimport headway.sweeps\nheadway.sweeps.sweep('s')\n")
+    script.write_text(
+        "print('once')\nimport headway.sweeps\nheadway.sweeps.sweep('s')\n"
+    )
     words = [sys.executable, str(script)]
-    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert (ran.stdout, ran.stderr) == ("once\n", "")
     assert done(tmp_path / "s") == ["r0"]
 
@@ -215,8 +238,12 @@ def test_what_is_cut_short_ends_and_the_engine_is_of_use(plan, tmp_path, engine)
     assert sweep(plan(1), tmp_path / "t", engine).named("done") == ["r0"]
 
 
-@pytest.mark.parametrize("training", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping, training):
+@pytest.mark.parametrize(
+    "training", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
+def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(
+    plan, tmp_path, sweeping, training
+):
     """While a worker trains, and while it starts."""
     folder = put(tmp_path / "s", plan(2, steps=100_000))
     process = sweeping(folder, start_new_session=True)
@@ -228,7 +255,10 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
     out, complaint = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert complaint == "headway: interrupted; continue with: headway sweep s --workers 1\n"
+    assert (
+        complaint
+        == "headway: interrupted; continue with: headway sweep s --workers 1\n"
+    )
     assert "Traceback" not in out
     assert not is_alive(worker)
     assert Run.open(folder / "r0").status == "stopped"
@@ -237,7 +267,11 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping
 @pytest.mark.slow
 def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     runs = plan(8, steps=1500, save_every=5)
-    whole, folder, moments = tmp_path / "whole", put(tmp_path / "s", runs), random.Random(0)
+    whole, folder, moments = (
+        tmp_path / "whole",
+        put(tmp_path / "s", runs),
+        random.Random(0),
+    )
     sweep(runs, whole, Engine(2))
     orphans = []
     for kill in range(KILLS):
@@ -250,7 +284,9 @@ def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
             until(lambda now=count: len(list(folder.rglob("step_*.safetensors"))) > now)
             time.sleep(moments.random())
         workers = workers_of(process.pid)
-        if kill % 3 == 2 and workers:  # first a worker, as a system short of memory does
+        if (
+            kill % 3 == 2 and workers
+        ):  # first a worker, as a system short of memory does
             os.kill(moments.choice(workers), signal.SIGKILL)
             time.sleep(moments.random())
         process.send_signal(signal.SIGKILL)
@@ -270,7 +306,9 @@ def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     ]
 
 
-def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path, sweeping, engine):
+def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(
+    plan, tmp_path, sweeping, engine
+):
     runs = plan(3, steps=60)
     folder, events = put(tmp_path / "s", runs), Seen()
     process = sweeping(folder)
@@ -288,10 +326,14 @@ def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path
     assert before.items() <= stamps(folder).items()
     assert not {name.split("/")[0] for name in before} & set(events.became("running"))
     assert done(folder) == ["r0", "r1", "r2"]
-    require_same(kept(Run.open(folder / "r1")), kept(train(runs.runs["r1"], tmp_path / "alone")))
+    require_same(
+        kept(Run.open(folder / "r1")), kept(train(runs.runs["r1"], tmp_path / "alone"))
+    )
 
 
-def test_a_worker_that_starts_while_the_engine_ends_is_killed(tiny, tmp_path, monkeypatch):
+def test_a_worker_that_starts_while_the_engine_ends_is_killed(
+    tiny, tmp_path, monkeypatch
+):
     starting, may_start, process = Event(), Event(), Mock()
 
     def worker():

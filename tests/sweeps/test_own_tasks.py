@@ -1,4 +1,6 @@
-"""Sweeps of a task in a user's file: workers find it again, or say once that they cannot."""
+"""Sweeps of a task in a user's file: workers find it again, or say once that they
+cannot.
+"""
 
 import pytest
 from watched import Seen
@@ -57,8 +59,12 @@ def test_a_sweep_does_not_go_on_with_another_task(swept, own_runs, own_file, tmp
     run = Run.open(tmp_path / "s" / name)
     written = run.read("config.json")
     digest = {**written["task"]["defined"], "sha256": "0123456789abcdef"}
-    run.write("config.json", {**written, "task": {**written["task"], "defined": digest}})
-    with pytest.raises(HeadwayError, match=r"has changed since \(it was 0123456789abcdef.*put the"):
+    run.write(
+        "config.json", {**written, "task": {**written["task"], "defined": digest}}
+    )
+    with pytest.raises(
+        HeadwayError, match=r"has changed since \(it was 0123456789abcdef.*put the"
+    ):
         swept(own_runs, tmp_path / "s")
     run.write("config.json", written)
     assert len(swept(own_runs, tmp_path / "s")[1].named("done")) == 2

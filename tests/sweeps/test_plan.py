@@ -1,4 +1,6 @@
-"""Plans: the grammar of grids, names, files, and one clear line for whatever is wrong."""
+"""Plans: the grammar of grids, names, files, and one clear line for whatever is
+wrong.
+"""
 
 import json
 from concurrent.futures import Future
@@ -35,7 +37,10 @@ def test_a_grid_is_every_combination_named_by_what_varies():
     assert (config.model.n_layers, config.seed, config.training.steps) == (2, 5, 2000)
     assert load_plan("fast", ["seed=3"]).runs == {"seed=3": fast(seed=3)}
     assert load_plan("fast").runs == {"seed=0": fast()}
-    assert grid("fast", {"seed": range(2)}).runs == {"seed=0": fast(), "seed=1": fast(seed=1)}
+    assert grid("fast", {"seed": range(2)}).runs == {
+        "seed=0": fast(),
+        "seed=1": fast(seed=1),
+    }
 
 
 def test_what_a_grid_changes_besides_is_noted(capsys):
@@ -52,11 +57,16 @@ def test_what_a_grid_changes_besides_is_noted(capsys):
 
 
 def test_names_are_safe_short_and_told_apart():
-    plan = grid(fast(), {"training.learning_rate": [1e-3, 2e-3], "device": ["cuda:0", "cuda:1"]})
+    plan = grid(
+        fast(), {"training.learning_rate": [1e-3, 2e-3], "device": ["cuda:0", "cuda:1"]}
+    )
     assert "learning_rate=0.001,device=cuda_0" in plan.runs
     plan = grid(fast(), {"training.betas": "0.9:0.95,0.9:0.99"})
     assert list(plan.runs) == ["betas=0.9_0.95", "betas=0.9_0.99"]
-    many = {f"training.{n}": "1,2" for n in ("steps", "eval_every", "save_every", "patience")}
+    many = {
+        f"training.{n}": "1,2"
+        for n in ("steps", "eval_every", "save_every", "patience")
+    }
     many |= {f"task.{n}": "2,4" for n in ("depth", "n_chains", "d_token")}
     many |= {f"model.{n}": "2,4" for n in ("n_layers", "d_model", "d_head", "d_mlp")}
     small = changed(fast(deepening=False), {"training.cooldown_steps": 0})
@@ -89,11 +99,15 @@ def test_a_file_with_a_task_is_crossed_with_a_grid(own_file, kinds):
     assert plan.runs["back=2,seed=1"] == own(task, seed=1)
     assert grid(str(path), {"back": [1]}).runs["back=1"].task == replace(task, back=1)
     assert list(load_plan(path).runs) == ["seed=0"]
-    path.write_text(path.read_text() + "\ndef plan():\n    return {'a': headway.fast(seed=4)}\n")
+    path.write_text(
+        path.read_text() + "\ndef plan():\n    return {'a': headway.fast(seed=4)}\n"
+    )
     assert load_plan(path).runs == {"a": fast(seed=4)}
 
 
-def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, own_file, kinds):
+def test_a_plan_that_came_with_its_tasks_file_executes_nothing(
+    tmp_path, own_file, kinds
+):
     folder = tmp_path / "sweep"
     sweep(load_plan(own_file), folder, engine=Nothing())
     (config,) = load_plan(folder).runs.values()
@@ -103,19 +117,30 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, own_fil
     text = (moved / "plan.json").read_text().replace("doubles.py", "other.py")
     (moved / "plan.json").write_text(text)
     (tmp_path / "other.py").write_text("raise AssertionError('executed')")
-    with pytest.raises(HeadwayError, match=r"plan\.json: task\.defined\.file = .*is not executed"):
+    with pytest.raises(
+        HeadwayError, match=r"plan\.json: task\.defined\.file = .*is not executed"
+    ):
         load_plan(moved)
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("def plan():\n    return 1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
+        (
+            "def plan():\n    return 1 / 0",
+            "some.py, line 2: ZeroDivisionError: division by zero",
+        ),
         (FILE.format(returned="[fast()]"), "it must be a dict of RunConfig by name"),
         (FILE.format(returned="{}"), "the plan is empty"),
-        (FILE.format(returned="{'a': 3}"), "run 'a' = 3 is not allowed: it must be a RunConfig"),
+        (
+            FILE.format(returned="{'a': 3}"),
+            "run 'a' = 3 is not allowed: it must be a RunConfig",
+        ),
         (FILE.format(returned="{3: fast()}"), "a run's name = 3 is not allowed"),
-        (FILE.format(returned="{'a/b': fast()}"), "a run's name = 'a/b' is not allowed"),
+        (
+            FILE.format(returned="{'a/b': fast()}"),
+            "a run's name = 'a/b' is not allowed",
+        ),
         (FILE.format(returned="{'plan.json': fast()}"), "a run's name = 'plan.json'"),
         (FILE.format(returned="{'a': fast(depth=0)}"), "depth = 0 is not allowed"),
     ],
@@ -162,7 +187,9 @@ def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
     sweep(plan, folder, engine=Nothing())
     content = (folder / "plan.json").read_bytes()
     other = Plan("p", {"a": replace(tiny, seed=6), "b": tiny})
-    with pytest.raises(HeadwayError, match=r"s/a is there already with seed = 5, not 6"):
+    with pytest.raises(
+        HeadwayError, match=r"s/a is there already with seed = 5, not 6"
+    ):
         sweep(other, folder, engine=Nothing())
     assert (folder / "plan.json").read_bytes() == content
     sweep(Plan("more", {"b": tiny}), folder, engine=Nothing())

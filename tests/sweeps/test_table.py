@@ -1,4 +1,6 @@
-"""One table of many runs: what is in it, how it is filtered and sorted, and its file."""
+"""One table of many runs: what is in it, how it is filtered and sorted, and its
+file.
+"""
 
 import csv
 import shutil
@@ -18,7 +20,9 @@ from headway.training.config import flat
 
 @pytest.fixture(scope="module")
 def runs(tiny, tmp_path_factory):
-    """A folder with a run, a run that failed, and a sweep's folder of three, one of them spoilt."""
+    """A folder with a run, a run that failed, and a sweep's folder of three, one of
+    them spoilt.
+    """
     folder = tmp_path_factory.mktemp("runs")
     short = replace(tiny, training=replace(tiny.training, steps=4))
     train(short, folder / "alone")
@@ -46,10 +50,18 @@ def test_a_row_holds_the_config_and_the_figures(runs):
     for figure in ("status", "step", "val_loss", "test_loss", "seconds"):
         assert alone[figure] == last[figure]
     assert alone["partial.x_1"] == last["partial"]["x_1"]
-    assert (alone["attempts"], alone["given_up_steps"], alone["useful_heads"]) == (1, 0, None)
+    assert (alone["attempts"], alone["given_up_steps"], alone["useful_heads"]) == (
+        1,
+        0,
+        None,
+    )
     assert second["folder"] == str(runs / "some" / "seed=2")
     assert (broken["status"], broken["step"], broken["val_loss"]) == ("failed", 0, None)
-    assert (other["status"], other["task.kind"], other["step"]) == ("stopped", "conditional", 0)
+    assert (other["status"], other["task.kind"], other["step"]) == (
+        "stopped",
+        "conditional",
+        0,
+    )
     assert spoilt["status"] == "unreadable"
     assert "spoilt/config.json is not valid JSON" in spoilt["message"]
     assert names(table(runs / "some")) == ["other", "seed=2", "seed=10", "spoilt"]
@@ -82,7 +94,9 @@ def test_rows_are_kept_by_fields_and_status(runs, where, kept):
 
 def test_rows_are_sorted_by_a_column(runs):
     assert names(table(runs, ["status=done"], "seed")) == ["seed=2", "alone", "seed=10"]
-    losses = [row["val_loss"] for row in table(runs, sort="val_loss") if row.get("val_loss")]
+    losses = [
+        row["val_loss"] for row in table(runs, sort="val_loss") if row.get("val_loss")
+    ]
     assert losses == sorted(losses)
     assert names(table(runs, sort="val_loss"))[-1] == "spoilt"
     assert names(table(runs, sort="name"))[0] == "alone"
@@ -91,10 +105,18 @@ def test_rows_are_sorted_by_a_column(runs):
 @pytest.mark.parametrize(
     ("where", "sort", "complaint"),
     [
-        (["bogus=1"], None, "bogus is not a field: there are task.*, model.*, training.*, seed, "),
+        (
+            ["bogus=1"],
+            None,
+            "bogus is not a field: there are task.*, model.*, training.*, seed, ",
+        ),
         (["order=up"], None, "did you mean task.order or training."),
         (["seed=x"], None, "seed = 'x' is not allowed: it must be a whole number"),
-        (["status=fine"], None, "status = 'fine' is not allowed: it must be one of done, failed"),
+        (
+            ["status=fine"],
+            None,
+            "status = 'fine' is not allowed: it must be one of done, failed",
+        ),
         ([], "bogus", "sort = 'bogus' is not allowed: it must be one of name, folder"),
     ],
 )
@@ -127,15 +149,30 @@ HOSTILE = [
 def test_names_are_no_formulas_and_break_no_line(tiny, tmp_path, capsys):
     for name in HOSTILE:
         Run.create(tmp_path / "runs" / name, tiny)
-    write_table(tmp_path / "t.csv", [{"=hop": -1.5, **row} for row in table(tmp_path / "runs")])
+    write_table(
+        tmp_path / "t.csv", [{"=hop": -1.5, **row} for row in table(tmp_path / "runs")]
+    )
     text = (tmp_path / "t.csv").read_bytes().decode()
     assert len(text.splitlines()) == 1 + len(HOSTILE)
     header, *rows = csv.reader(text.splitlines())
     assert header[0] == "'=hop"
     assert {row[0] for row in rows} == {"-1.5"}, "a number remains one"
     written = {row[1] for row in rows}
-    assert not [name for name in written if name.startswith(("=", "+", "-", "@", "\t", "\uff1d"))]
-    assert {"'-1", "'+1+1", "12", "plain", "a,b", 'a"b', r"two\nlines", r"caf\udce9"} <= written
+    assert not [
+        name
+        for name in written
+        if name.startswith(("=", "+", "-", "@", "\t", "\uff1d"))
+    ]
+    assert {
+        "'-1",
+        "'+1+1",
+        "12",
+        "plain",
+        "a,b",
+        'a"b',
+        r"two\nlines",
+        r"caf\udce9",
+    } <= written
     cli.main(["runs", str(tmp_path / "runs"), "--table", str(tmp_path / "again.csv")])
     assert len((tmp_path / "again.csv").read_text().splitlines()) == 1 + len(HOSTILE)
     assert r"caf\udce9" in capsys.readouterr().out

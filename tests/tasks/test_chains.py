@@ -82,7 +82,9 @@ def chi_square_p(counts):
 
 
 def fitting_base(codes, d_token):
-    """The base at which the longest wave spans 1.25 times the codes, or 2π if that is longer."""
+    """The base at which the longest wave spans 1.25 times the codes, or 2π if that is
+    longer.
+    """
     if d_token == 2:
         return 1.0
     longest = 1.25 * codes / (2 * math.pi)
@@ -364,7 +366,9 @@ def test_of_independent_copies_the_seconds_of_the_pairs_are_asked(task, seed):
 
 
 def values_found(tokens, query, deep_first):
-    """Find the query's two facts, and then the row that begins with both of their values."""
+    """Find the query's two facts, and then the row that begins with both of their
+    values.
+    """
     facts = [i for i, token in enumerate(tokens[:-1]) if token == query]
     in_order = facts if deep_first else facts[::-1]
     y, x = (tokens[i + 1] for i in in_order)
@@ -447,7 +451,9 @@ def test_the_table_holds_every_cell_once_and_no_two_queries_ask_for_one(task, se
 @pytest.mark.parametrize(("column", "value"), [(0, "x"), (1, "y")])
 @given(task=conditional(), seed=seeds)
 @quick
-def test_rows_of_the_same_value_are_all_the_rows_that_hold_it(column, value, task, seed):
+def test_rows_of_the_same_value_are_all_the_rows_that_hold_it(
+    column, value, task, seed
+):
     batch = sample(task, 3, seed)
     relation = task.relations(batch)[f"a←xy.{value} (rows of the same {value})"]
     assert relation.use == "measured"

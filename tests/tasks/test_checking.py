@@ -1,4 +1,6 @@
-"""A user's task that does not keep its word is told so, in one line that names the attribute."""
+"""A user's task that does not keep its word is told so, in one line that names the
+attribute.
+"""
 
 import json
 
@@ -27,7 +29,9 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> dict[str, list[str]]:
-    """The words on every task, as users meet it: without the shape checks of the test suite."""
+    """The words on every task, as users meet it: without the shape checks of the test
+    suite.
+    """
     folder, files = tmp_path_factory.mktemp("tasks"), {}
     for i, (name, changes) in enumerate({"good": (), **WRONG}.items()):
         text = GOOD
@@ -52,7 +56,9 @@ def test_what_is_wrong_is_told_with_its_attribute(told, words):
 
 def test_what_is_raised_is_told_with_its_line(told):
     line = 1 + GOOD[: GOOD.index("device = generator.device")].count("\n")
-    (raised,) = (lines for words, lines in told.items() if "it raised AttributeError" in words)
+    (raised,) = (
+        lines for words, lines in told.items() if "it raised AttributeError" in words
+    )
     assert raised[0].endswith(f", line {line}")
 
 

@@ -1,4 +1,6 @@
-"""Answers that need no looking up, and positions that no circuit speaks of, are doubted."""
+"""Answers that need no looking up, and positions that no circuit speaks of, are
+doubted.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +15,12 @@ Rule = Callable[[Tensor], Tensor]
 VOCABULARY, LENGTH = 12, 8
 
 
-def task_of(rule: Rule, n_read: int = 1, vectors: bool = False, given: tuple[str, ...] = ()):
-    """A task whose answers are what a rule makes of tokens, and whose roles are at the end."""
+def task_of(
+    rule: Rule, n_read: int = 1, vectors: bool = False, given: tuple[str, ...] = ()
+):
+    """A task whose answers are what a rule makes of tokens, and whose roles are at the
+    end.
+    """
 
     @dataclass(frozen=True)
     class Ruled(Task, registered=False):
@@ -40,7 +46,9 @@ def task_of(rule: Rule, n_read: int = 1, vectors: bool = False, given: tuple[str
             roles = last[..., None] if given else None
             if vectors:
                 read, wanted = (one[..., None].float() for one in (tokens, answers))
-                return Batch(torch.cat([read, read**2], -1), wanted, *([roles] if given else []))
+                return Batch(
+                    torch.cat([read, read**2], -1), wanted, *([roles] if given else [])
+                )
             return Batch(tokens, answers, *([roles] if given else []))
 
     return Ruled
@@ -51,7 +59,9 @@ def told(cls: type[Task]) -> list[str]:
 
 
 def mostly(rule: Rule, other: Rule, share: float) -> Rule:
-    """A rule for a share of the sequences, by their first two tokens, and another for the rest."""
+    """A rule for a share of the sequences, by their first two tokens, and another for
+    the rest.
+    """
 
     def mixed(tokens: Tensor) -> Tensor:
         first = tokens[:, 0] * VOCABULARY + tokens[:, 1] < share * VOCABULARY**2
@@ -95,7 +105,9 @@ def test_a_rule_that_looks_nothing_up_is_named_with_what_it_gets(name, roles):
 
 
 @pytest.mark.parametrize("vectors", [False, True])
-@pytest.mark.parametrize(("shift", "words"), [(0, "query's own {}"), (2, "{} 2 before the query")])
+@pytest.mark.parametrize(
+    ("shift", "words"), [(0, "query's own {}"), (2, "{} 2 before the query")]
+)
 def test_places_are_counted_from_every_query(vectors, shift, words):
     found = told(task_of(lambda tokens: tokens.roll(shift, 1), 4, vectors))
     words = words.format("vector" if vectors else "token")
@@ -119,8 +131,11 @@ def test_what_must_be_computed_is_not_doubted(rule):
 def test_positions_without_a_role_are_doubted():
     words = "75% of the positions play no role and no path leads to them"
     assert any(
-        one.startswith(f"roles: {words}") for one in told(task_of(computed, 1, False, ("a", "b")))
+        one.startswith(f"roles: {words}")
+        for one in told(task_of(computed, 1, False, ("a", "b")))
     )
     names = tuple("abcdefgh")
-    assert not [one for one in told(task_of(computed, 1, False, names)) if "play no role" in one]
+    assert not [
+        one for one in told(task_of(computed, 1, False, names)) if "play no role" in one
+    ]
     assert not [one for one in told(task_of(computed)) if "play no role" in one]

@@ -1,4 +1,6 @@
-"""Relations that any sequence has, and mechanisms found by them where nobody named roles."""
+"""Relations that any sequence has, and mechanisms found by them where nobody named
+roles.
+"""
 
 from dataclasses import dataclass
 
@@ -22,12 +24,20 @@ def test_every_relation_of_a_short_sequence():
     assert read(found["after latest same token"], 0) == {2: [1], 3: [2], 4: [3]}
     assert read(found["same token"], 1) == {}
     assert read(found["own position"], 0) == {n: [n] for n in range(5)}
-    assert {name for name, edges in found.items() if edges.use == "stay"} == {"own position"}
+    assert {name for name, edges in found.items() if edges.use == "stay"} == {
+        "own position"
+    }
 
 
 def test_vectors_have_places_alone():
     found = general_relations(torch.zeros(2, 4, 3), of_tokens=False)
-    assert set(found) == {"previous token", "2 back", "3 back", "first position", "own position"}
+    assert set(found) == {
+        "previous token",
+        "2 back",
+        "3 back",
+        "first position",
+        "own position",
+    }
 
 
 def test_edges_where_a_mask_holds_are_the_mask():
@@ -42,7 +52,9 @@ def test_edges_where_a_mask_holds_are_the_mask():
 
 @dataclass(frozen=True)
 class Latest(Task, registered=False):
-    """Random tokens; asks at each of the last places for what followed its token the last time."""
+    """Random tokens; asks at each of the last places for what followed its token the
+    last time.
+    """
 
     n_tokens: int = 5
     places: int = 20
@@ -52,7 +64,9 @@ class Latest(Task, registered=False):
         return self.n_tokens
 
     def draw(self, count, generator):
-        return (torch.randint(self.n_tokens, (count, self.places), generator=generator),)
+        return (
+            torch.randint(self.n_tokens, (count, self.places), generator=generator),
+        )
 
     def assemble(self, draws):
         (tokens,) = draws
@@ -64,7 +78,9 @@ class Latest(Task, registered=False):
 
 
 class Induction(torch.nn.Module):
-    """Somebody's module: a head that brings the token before, one that matches it, two idle."""
+    """Somebody's module: a head that brings the token before, one that matches it, two
+    idle.
+    """
 
     def forward(self, tokens):
         here, length = F.one_hot(tokens, 5).float(), tokens.shape[1]
@@ -90,4 +106,7 @@ def test_the_induction_circuit_is_found_where_nobody_named_a_relation():
 def test_a_relation_that_applies_nowhere_has_no_rows():
     found = general_relations(torch.arange(10).view(2, 5))
     assert read(found["same token"], 0) == read(found["same token"], 1) == {}
-    assert attention_along(torch.ones(2, 3, 1, 5, 5), found["same token"]).tolist() == [[0.0]] * 3
+    assert (
+        attention_along(torch.ones(2, 3, 1, 5, 5), found["same token"]).tolist()
+        == [[0.0]] * 3
+    )

@@ -61,9 +61,9 @@ def test_symbols_and_hops_are_uniform():
     hops = (tokens[:, 0] - 3).bincount(minlength=3) / 6_000
     assert hops.tolist() == pytest.approx([1 / 3] * 3, abs=0.03)
     for place in (1, 12):
-        assert (tokens[:, place].bincount(minlength=3) / 6_000).tolist() == pytest.approx(
-            [1 / 3] * 3, abs=0.03
-        )
+        assert (
+            tokens[:, place].bincount(minlength=3) / 6_000
+        ).tolist() == pytest.approx([1 / 3] * 3, abs=0.03)
     turns = (tokens[:, 2:] - tokens[:, 1:-1]) % 3
     assert (turns == 1).float().mean().item() == pytest.approx(0.5, abs=0.01)
 
@@ -82,9 +82,13 @@ def test_relations_are_the_definition_s(task, seed):
         relation = relations[f"find^{j}"]
         for row in range(len(batch.inputs)):
             symbols = batch.inputs[row, 1:].tolist()
-            found = {query - 1: key - 1 for query, (key,) in read(relation, row).items()}
+            found = {
+                query - 1: key - 1 for query, (key,) in read(relation, row).items()
+            }
             expected = {place: hop(symbols, place, j) for place in range(task.n_places)}
-            assert found == {place: at for place, at in expected.items() if at is not None}
+            assert found == {
+                place: at for place, at in expected.items() if at is not None
+            }
 
 
 def test_the_worked_example_of_the_docstring():

@@ -1,4 +1,6 @@
-"""Tasks by name: registered by subclassing, found in files and packages, written and read."""
+"""Tasks by name: registered by subclassing, found in files and packages, written and
+read.
+"""
 
 import importlib
 import json
@@ -12,7 +14,15 @@ import torch
 from commands import refusing
 from headway import userfile
 from headway.errors import HeadwayError
-from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
+from headway.tasks import (
+    KINDS,
+    Batch,
+    Retrieval,
+    Task,
+    task_from_json,
+    task_in,
+    task_to_json,
+)
 from headway.tasks.registry import OFFERED, change_of, find, keep
 from headway.terminal.cli import main
 from headway.training.recipes import RECIPES
@@ -44,7 +54,9 @@ def name():
     return f"Mirrored{next(NUMBERS)}"
 
 
-@pytest.mark.parametrize("kind", ["retrieval", "hops", "associations", "bigrams", "composition"])
+@pytest.mark.parametrize(
+    "kind", ["retrieval", "hops", "associations", "bigrams", "composition"]
+)
 def test_our_own_tasks_are_known_by_their_names(kind):
     task = find(kind)()
     assert task.kind == kind
@@ -87,15 +99,21 @@ def test_a_file_that_has_changed_is_told_and_one_that_is_gone_refused(tmp_path, 
 
 def test_one_of_several_tasks_is_named(tmp_path, name):
     file = written(tmp_path / "mine.py", f"{name}A", f"{name}B")
-    with pytest.raises(HeadwayError, match=f"defines 2 tasks: name one of them, .*:{name}A or .*B"):
+    with pytest.raises(
+        HeadwayError, match=f"defines 2 tasks: name one of them, .*:{name}A or .*B"
+    ):
         task_in(str(file))
     assert task_in(f"{file}:{name}B").__name__ == f"{name}B"
-    with pytest.raises(HeadwayError, match=f"task = 'Other' .* one of {name}A, {name}B"):
+    with pytest.raises(
+        HeadwayError, match=f"task = 'Other' .* one of {name}A, {name}B"
+    ):
         task_in(f"{file}:Other")
 
 
 def test_a_subclass_is_a_task_of_its_own(tmp_path, name):
-    file = written(tmp_path / "mine.py", name, base="Retrieval", fields="    twice: bool = True\n")
+    file = written(
+        tmp_path / "mine.py", name, base="Retrieval", fields="    twice: bool = True\n"
+    )
     cls = task_in(str(file))
     task = cls(depth=2)
     assert issubclass(cls, Retrieval)
@@ -129,19 +147,29 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
         def load(self):
             if self.name == "broken":
                 raise ImportError("no such module")
-            body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble, "__module__": __name__}
+            body = {
+                "draw": Retrieval.draw,
+                "assemble": Retrieval.assemble,
+                "__module__": __name__,
+            }
             dataclass(frozen=True)(type(name, (Task,), body))
 
     points = {kind: Point(kind) for kind in (name.lower(), "broken")}
     monkeypatch.setattr(userfile, "installed", lambda group: points)
     assert find(name.lower()).__name__ == name
-    with pytest.raises(HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"):
+    with pytest.raises(
+        HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"
+    ):
         find("broken")
-    with pytest.raises(HeadwayError, match=r"Own.kind = 'broken' .* that of their\.tasks"):
+    with pytest.raises(
+        HeadwayError, match=r"Own.kind = 'broken' .* that of their\.tasks"
+    ):
         type("Own", (Task,), {"kind": "broken", "__module__": "mine"})
 
 
-def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, monkeypatch):
+def test_the_file_of_an_installed_package_is_not_named(
+    tmp_path, name, kinds, monkeypatch
+):
     monkeypatch.syspath_prepend(tmp_path / "site-packages")
     (tmp_path / "site-packages").mkdir()
     written(tmp_path / "site-packages" / f"of_{name}.py", name)
@@ -157,10 +185,19 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"kind": "unheard_of"}, "task.kind = 'unheard_of' is not allowed: it must be one of "),
+        (
+            {"kind": "unheard_of"},
+            "task.kind = 'unheard_of' is not allowed: it must be one of ",
+        ),
         ({"kind": ["retrieval"]}, "task.kind = ['retrieval']"),
-        ({"depths": 3}, "task.depths is not a field: there must be just depth, n_chains, "),
-        ({"defined": {"file": 3, "sha256": ""}}, "task.defined.file = 3 is not allowed"),
+        (
+            {"depths": 3},
+            "task.depths is not a field: there must be just depth, n_chains, ",
+        ),
+        (
+            {"defined": {"file": 3, "sha256": ""}},
+            "task.defined.file = 3 is not allowed",
+        ),
         ({"defined": "x.py"}, "task.defined = 'x.py'"),
     ],
 )
@@ -197,7 +234,10 @@ def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monke
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
-        "".join(f"[headway.{group}]\nevil = evil:Evil\n" for group in ("tasks", "recipes", "verbs"))
+        "".join(
+            f"[headway.{group}]\nevil = evil:Evil\n"
+            for group in ("tasks", "recipes", "verbs")
+        )
     )
     (tmp_path / "evil.py").write_text("open('executed', 'w').close()\nEvil = None\n")
     monkeypatch.chdir(tmp_path)
@@ -212,8 +252,12 @@ def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monke
     assert not (tmp_path / "executed").exists()
 
 
-@pytest.mark.parametrize("value", ["math:pi", "math:sqrt", "collections:OrderedDict", "math:no"])
-def test_an_entry_point_that_is_no_task_is_refused_again_and_again(value, kinds, monkeypatch):
+@pytest.mark.parametrize(
+    "value", ["math:pi", "math:sqrt", "collections:OrderedDict", "math:no"]
+)
+def test_an_entry_point_that_is_no_task_is_refused_again_and_again(
+    value, kinds, monkeypatch
+):
     odd = EntryPoint("odd", value, OFFERED.group)
     monkeypatch.setattr(userfile, "installed", lambda group: {"odd": odd})
     for _ in range(2):

@@ -47,7 +47,9 @@ def test_vectors_that_are_not_asked_count_for_nothing_and_have_no_gradient():
 
 
 def a_token_asked_here_and_there():
-    """Logits, targets of two hops of which some are not asked, and the losses of those that are."""
+    """Logits, targets of two hops of which some are not asked, and the losses of those
+    that are.
+    """
     logits = random(4, 3, 5)
     places = [[1, IGNORE_INDEX], [IGNORE_INDEX, 2], [3, 4]]
     targets = torch.tensor([places] * 4)
@@ -168,7 +170,9 @@ def test_answers_are_the_same_if_all_their_numbers_are_and_one_is_asked_for():
 
 
 def test_what_is_not_asked_is_no_answer_to_choose():
-    """The prediction is nearest to 0, which would stand for a target that there is not."""
+    """The prediction is nearest to 0, which would stand for a target that there is
+    not.
+    """
     vectors = Vectors(1)
     targets = torch.tensor([[[[1.0]], [[3.0]], [[math.nan]]]])
     predicted = torch.tensor([[[-0.5], [2.5], [0.0]]])

@@ -1,4 +1,6 @@
-"""What is wrong with a task, or with a model for it, is named, wherever it is met first."""
+"""What is wrong with a task, or with a model for it, is named, wherever it is met
+first.
+"""
 
 import re
 from collections.abc import Callable
@@ -36,7 +38,9 @@ def two_back(draws: tuple[Tensor, ...]) -> Batch:
     return Batch(draws[0], draws[0][:, :-2, None])
 
 
-def task_of(draw: Draw = drawn, lay_out: LayOut = two_back, reads: int | None = VOCABULARY) -> Task:
+def task_of(
+    draw: Draw = drawn, lay_out: LayOut = two_back, reads: int | None = VOCABULARY
+) -> Task:
     """Random tokens, and the token two back; but for what is given."""
 
     @dataclass(frozen=True)
@@ -71,7 +75,9 @@ class Net(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         x = self.token(inputs) + self.place.weight[: inputs.shape[1]]
         heads = x[:, None]
-        attended = nn.functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
+        attended = nn.functional.scaled_dot_product_attention(
+            heads, heads, heads, is_causal=True
+        )
         return self.read_out(x + attended[:, 0])
 
 
@@ -136,23 +142,52 @@ def of_no_generator(count: int, generator: torch.Generator) -> tuple[Tensor, ...
 
 
 WRONG: dict[str, tuple[Task, str]] = {
-    "lengths": (task_of(length_per_batch), "draw: inputs of a sequence are [10] by one seed"),
+    "lengths": (
+        task_of(length_per_batch),
+        "draw: inputs of a sequence are [10] by one seed",
+    ),
     "seldom": (task_of(seldom_shorter), "by another: all batches must be of one shape"),
-    "queries": (task_of(asked_per_batch, last_few), "draw: targets of a sequence are [5, 1] by"),
+    "queries": (
+        task_of(asked_per_batch, last_few),
+        "draw: targets of a sequence are [5, 1] by",
+    ),
     "chains": (task_of(lay_out=chains_per_batch), "draw: roles of a sequence are"),
-    "one": (task_of(lay_out=always_three), "assemble: every query has the same answer in all of"),
-    "places": (task_of(lay_out=always_its_place), "one answer serves all, so nothing can be told"),
-    "asked": (task_of(lay_out=three_or_nothing), "one answer serves all, so nothing can be told"),
-    "others": (task_of(lay_out=first_of_the_batch), "targets are others if sequences stand in"),
-    "fixed": (task_of(of_its_own_seed), "draw: every generator draws the same sequences: all that"),
-    "again": (task_of(seeds_again), "draw: every generator draws the same sequences: all that is"),
-    "dice": (task_of(of_no_generator), "draw: the same generator draws something else: all that"),
+    "one": (
+        task_of(lay_out=always_three),
+        "assemble: every query has the same answer in all of",
+    ),
+    "places": (
+        task_of(lay_out=always_its_place),
+        "one answer serves all, so nothing can be told",
+    ),
+    "asked": (
+        task_of(lay_out=three_or_nothing),
+        "one answer serves all, so nothing can be told",
+    ),
+    "others": (
+        task_of(lay_out=first_of_the_batch),
+        "targets are others if sequences stand in",
+    ),
+    "fixed": (
+        task_of(of_its_own_seed),
+        "draw: every generator draws the same sequences: all that",
+    ),
+    "again": (
+        task_of(seeds_again),
+        "draw: every generator draws the same sequences: all that is",
+    ),
+    "dice": (
+        task_of(of_no_generator),
+        "draw: the same generator draws something else: all that",
+    ),
 }
 """By fault: a task that has it, and the words that name it."""
 
 
 def config_of(task: Task, batch_size: int = 8) -> RunConfig:
-    training = TrainingConfig(steps=4, batch_size=batch_size, eval_every=2, eval_examples=16)
+    training = TrainingConfig(
+        steps=4, batch_size=batch_size, eval_every=2, eval_examples=16
+    )
     return RunConfig(task, TransformerConfig(n_layers=1, d_model=8), training)
 
 
@@ -207,7 +242,10 @@ def test_an_init_that_sets_no_fields_is_an_error():
         def assemble(self, draws):
             return two_back(draws)
 
-    words = "__init__: what it sets is no field: Sized must be decorated, @dataclass(frozen=True)"
+    words = (
+        "__init__: what it sets is no field: Sized must be decorated, "
+        "@dataclass(frozen=True)"
+    )
     assert words in str(check_task(Sized)[0])
     refused(lambda: headway.discover(Net(), Sized()), words)
 
@@ -215,7 +253,9 @@ def test_an_init_that_sets_no_fields_is_an_error():
 def test_what_an_instance_holds_beside_its_fields_is_doubted():
     task = task_of()
     object.__setattr__(task, "seen", [])
-    assert "seen: it is no field, so no file keeps it" in " ".join(map(str, check_task(task)))
+    assert "seen: it is no field, so no file keeps it" in " ".join(
+        map(str, check_task(task))
+    )
 
 
 def of_two_seeds(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -243,7 +283,9 @@ def raises_at_24(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
 
 
 def beyond_at_24(draws: tuple[Tensor, ...]) -> Batch:
-    return replace(two_back(draws), inputs=draws[0] + VOCABULARY * (len(draws[0]) == 24))
+    return replace(
+        two_back(draws), inputs=draws[0] + VOCABULARY * (len(draws[0]) == 24)
+    )
 
 
 def below_at_24(draws: tuple[Tensor, ...]) -> Batch:
@@ -253,10 +295,19 @@ def below_at_24(draws: tuple[Tensor, ...]) -> Batch:
 
 
 RARE = {
-    "length": (task_of(shorter_at_24), "Wrong.draw: a batch has 9 positions, 7 queries and 1 hops"),
+    "length": (
+        task_of(shorter_at_24),
+        "Wrong.draw: a batch has 9 positions, 7 queries and 1 hops",
+    ),
     "raises": (task_of(raises_at_24), "raises ZeroDivisionError: no luck"),
-    "token": (task_of(lay_out=beyond_at_24), "Wrong.assemble: inputs hold 11: it must be 0 to 5"),
-    "negative": (task_of(lay_out=below_at_24), "Wrong.assemble: inputs hold -1: it must be 0 to 5"),
+    "token": (
+        task_of(lay_out=beyond_at_24),
+        "Wrong.assemble: inputs hold 11: it must be 0 to 5",
+    ),
+    "negative": (
+        task_of(lay_out=below_at_24),
+        "Wrong.assemble: inputs hold -1: it must be 0 to 5",
+    ),
 }
 
 
@@ -304,12 +355,17 @@ def test_a_single_token_that_is_missing_is_named(vocabulary):
 
 @pytest.mark.parametrize("model", [Net, transformer])
 def test_positions_that_a_model_does_not_have_are_named(model):
-    refused(lambda: headway.discover(model(), task_of(longer)), "it reads at most 10 positions")
+    refused(
+        lambda: headway.discover(model(), task_of(longer)),
+        "it reads at most 10 positions",
+    )
 
 
 def test_vectors_for_a_model_of_tokens_are_named():
     task = task_of(lay_out=vectors, reads=None)
-    refused(lambda: headway.discover(Net(), task), "they are vectors, and it reads tokens")
+    refused(
+        lambda: headway.discover(Net(), task), "they are vectors, and it reads tokens"
+    )
 
 
 # Answers, as a search meets them.
@@ -326,7 +382,9 @@ def bench() -> Bench:
 def test_one_answer_is_not_blamed_on_the_model(bench):
     bench.batch.targets[:] = bench.batch.targets[:1, :1]
     assert constant_hops(bench.task, bench.batch) == ["x_1", "x_2"]
-    told = refused(lambda: Yardstick.of(bench), "every query has the same answer, so one answer")
+    told = refused(
+        lambda: Yardstick.of(bench), "every query has the same answer, so one answer"
+    )
     assert "has not learnt" not in told
 
 
@@ -338,11 +396,15 @@ def test_a_hop_of_one_answer_is_noted_and_not_blamed_on_the_model(bench, capsys)
     require_told_apart(bench)
     require_better_than_one_answer(bench)
     told = capsys.readouterr().err
-    assert "x_1 has one answer only, about which nothing can be told by attention" in told
+    assert (
+        "x_1 has one answer only, about which nothing can be told by attention" in told
+    )
     assert "x_2" not in told
 
 
-def test_a_model_that_knows_one_answer_of_a_hop_that_has_several_has_not_learnt_it(bench):
+def test_a_model_that_knows_one_answer_of_a_hop_that_has_several_has_not_learnt_it(
+    bench,
+):
     bench.batch.targets[:, :, 0] = bench.batch.targets[:1, :1, 0]
     bench.batch.targets[:, :, 1] *= -1
     refused(

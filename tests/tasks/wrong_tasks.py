@@ -1,7 +1,9 @@
-"""A task that keeps its word, and changes that break it, each with what must be told of it."""
+"""A task that keeps its word, and changes that break it, each with what must be told of
+it.
+"""
 
 GOOD = '''
-"""Chains of symbols in tokens: pairs in random order, then the first symbol of every chain."""
+"""Chains in tokens: pairs in random order, then the first symbol of every chain."""
 from dataclasses import dataclass
 import torch
 from headway import Batch, Edges, Task
@@ -18,16 +20,20 @@ class Pairs(Task):
 
     def draw(self, count, generator):
         device = generator.device
-        symbols = torch.rand(count, self.n_symbols, generator=generator, device=device).argsort(-1)
+        drawn = (count, self.n_symbols)
+        by_symbol = torch.rand(drawn, generator=generator, device=device)
+        symbols = by_symbol.argsort(-1)
         n_pairs = self.n_chains * self.depth
-        places = torch.rand(count, n_pairs, generator=generator, device=device).argsort(-1)
+        by_place = torch.rand(count, n_pairs, generator=generator, device=device)
+        places = by_place.argsort(-1)
         return symbols[:, : self.n_chains * (self.depth + 1)], places
 
     def assemble(self, draws):
         chains = draws[0].unflatten(1, (self.n_chains, -1))
         places = 2 * draws[1].unflatten(1, (self.n_chains, -1))
         ends = torch.stack([places, places + 1], -1).flatten(2)
-        first = ends.shape[1] * ends.shape[2] + torch.arange(self.n_chains, device=ends.device)
+        chain = torch.arange(self.n_chains, device=ends.device)
+        first = ends.shape[1] * ends.shape[2] + chain
         first = first.expand(len(ends), -1)[..., None]
         roles = torch.cat([first, ends], -1)
         tokens = chains.repeat_interleave(2, -1)[..., :-1]
@@ -78,9 +84,13 @@ BROKEN = {
     "error assemble": {
         "int64 [8, 15]: it must be of type Batch": swap(LAID_OUT, "return inputs"),
         "it raised SystemExit": swap(LAID_OUT, "return exit()"),
-        "it raised RecursionError: maximum": swap(LAID_OUT, "return self.assemble(draws)"),
+        "it raised RecursionError: maximum": swap(
+            LAID_OUT, "return self.assemble(draws)"
+        ),
         "targets are None: they must be a": targets("None"),
-        "roles are sparse_coo int64 [8, 5, 3]": roles("roles.transpose(1, 2).to_sparse()"),
+        "roles are sparse_coo int64 [8, 5, 3]": roles(
+            "roles.transpose(1, 2).to_sparse()"
+        ),
         "targets hold 0 to 30: it must be 0 to 29": targets(
             "chains[..., 1:] + (chains[..., :1] == 7) * (chains[..., 1:] == 29)"
         ),
@@ -89,58 +99,80 @@ BROKEN = {
         "targets are NaN everywhere: nothing is asked": IN_VECTORS
         + targets("chains[..., 1:, None] * torch.nan"),
         "Pairs must have it": swap("def assemble", "def lay_out"),
-        "it changes what draw drew": swap("2 * draws[1].unflatten", "draws[1].mul_(2).unflatten"),
+        "it changes what draw drew": swap(
+            "2 * draws[1].unflatten", "draws[1].mul_(2).unflatten"
+        ),
         "inputs of the same draws differ from call to call": inputs(
             "torch.randint_like(inputs, 30)"
         ),
         "inputs hold 0 to 29: it must be 0 to 28": swap(
             "lambda self: self.n_symbols", "lambda self: self.n_symbols - 1"
         ),
-        "inputs are float32 [8, 15]: they must be int64 [batch, posit": inputs("inputs.float()"),
-        "inputs are int64 [8, 15, 1]: they must be int64 [batch,": inputs("inputs[..., None]"),
+        "inputs are float32 [8, 15]: they must be int64 [batch, posit": inputs(
+            "inputs.float()"
+        ),
+        "inputs are int64 [8, 15, 1]: they must be int64 [batch,": inputs(
+            "inputs[..., None]"
+        ),
         "inputs are not finite everywhere": swap(ADDED, "")
         + inputs("inputs[..., None] / torch.zeros(())"),
-        "targets are int64 [8, 3]: they must be tokens int64": targets("chains[..., 1]"),
+        "targets are int64 [8, 3]: they must be tokens int64": targets(
+            "chains[..., 1]"
+        ),
         "targets are float32 [8, 3, 2, 1]: they must be int64, t": targets(
             "chains[..., 1:, None].float()"
         ),
-        "targets hold -1 to 28: it must be 0 to 29, or IGNORE": targets("chains[..., 1:] - 1"),
+        "targets hold -1 to 28: it must be 0 to 29, or IGNORE": targets(
+            "chains[..., 1:] - 1"
+        ),
         "targets are IGNORE_INDEX everywhere": targets("chains[..., 1:] * 0 - 100"),
         "roles are int64 [8, 3, 5]: the second size must": roles("roles"),
         "roles hold 1 to 15: it must be 0 to 14": roles("roles.transpose(1, 2) + 1"),
-        "every query has the same answer in all of 512 sequences: one answer serves": targets(
+        "every query has the same answer in all of 512 sequences: one": targets(
             "chains[..., 1:] * 0 + 7"
         ),
-        "targets are others if sequences stand in another order: no sequence may": targets(
+        "targets are others if sequences stand in another order: no": targets(
             "(chains[..., 1:] + chains[:1, :1, :1]) % 30"
         ),
-        "inputs of 4 sequences differ from those among 8": inputs("(inputs + inputs.sum()) % 30"),
+        "inputs of 4 sequences differ from those among 8": inputs(
+            "(inputs + inputs.sum()) % 30"
+        ),
     },
     "error draw": {
         "None: it must be of type tuple[Tensor, ...]": swap(DRAWN, "return None"),
-        "tensor 1 is int64 [8, 6] on meta": swap(DRAWN, "return symbols, places.to('meta')"),
-        "tensor 1 is int64 [6] of 8 sequences: the fi": swap(DRAWN, "return symbols, places[0]"),
-        "tensor 0 is int64 [] of 8 sequences: the f": swap(DRAWN, "return symbols[0, 0], places"),
-        "inputs of each of 512 sequences are [16], of 8 they are [15]: they must be": inputs(
+        "tensor 1 is int64 [8, 6] on meta": swap(
+            DRAWN, "return symbols, places.to('meta')"
+        ),
+        "tensor 1 is int64 [6] of 8 sequences: the fi": swap(
+            DRAWN, "return symbols, places[0]"
+        ),
+        "tensor 0 is int64 [] of 8 sequences: the f": swap(
+            DRAWN, "return symbols[0, 0], places"
+        ),
+        "inputs of each of 512 sequences are [16], of 8 they are [15]": inputs(
             "torch.cat([inputs[:, : int(len(inputs) > 99)], inputs], 1)"
         ),
         "it raised AttributeError: 'torch._C.Generator' object has no": swap(
             "device = generator.device", "device = generator.place"
         ),
-        "the same generator draws something else: all that": swap("generator=generator, ", ""),
+        "the same generator draws something else: all that": swap(
+            "generator=generator, ", ""
+        ),
         "every generator draws the same sequences: all that": swap(
             "device = generator.device",
             "device, generator = 'cpu', torch.Generator().manual_seed(1)",
         ),
-        "inputs of a sequence are [16] by one seed and [15] by another: all batches": swap(
+        "inputs of a sequence are [16] by one seed and [15] by another": swap(
             DRAWN,
-            f"fill = torch.randint(2, (1,), generator=generator).item()\n        {DRAWN}, "
+            "fill = torch.randint(2, (1,), generator=generator).item()\n        "
+            f"{DRAWN}, "
             "torch.zeros(count, fill)",
         )
         + inputs("torch.cat([inputs, draws[2].long()], 1)"),
         "targets of a sequence are [3, 2] by one seed and [2, 2] by another": swap(
             DRAWN,
-            f"asked = 2 + torch.randint(2, (1,), generator=generator).item()\n        {DRAWN}, "
+            "asked = 2 + torch.randint(2, (1,), generator=generator).item()\n     "
+            f"   {DRAWN}, "
             "torch.zeros(count, asked)",
         )
         + targets("chains[:, : draws[2].shape[1], 1:]"),
@@ -163,7 +195,9 @@ BROKEN = {
     },
     "error vocabulary": {"None, but inputs are int64 [8, 15]": swap(ADDED, "")},
     "error roles": {
-        "('s0', 's1', 's2', 's3', 's0'): names must differ": swap('f"s{i}"', 'f"s{i % 4}"'),
+        "('s0', 's1', 's2', 's3', 's0'): names must differ": swap(
+            'f"s{i}"', 'f"s{i % 4}"'
+        ),
         "('s←0', ": swap('f"s{i}"', 'f"s←{i}"'),
         "s0 stands at position 1: the first role is the query's": roles(
             "roles.transpose(1, 2).flip(1)"
@@ -194,13 +228,19 @@ BROKEN = {
             '{"next": Edges(batch.roles[:, 0], batch.roles[:, 1, :, None] * 0 - 1)}'
         ),
         "'later' leads where 'next' does in 8 sequences": relations(
-            '{n: Edges(batch.roles[:, 0], batch.roles[:, 1, :, None]) for n in ("next", "later")}'
+            "{n: Edges(batch.roles[:, 0], batch.roles[:, 1, :, None]) for n in "
+            '("next", "later")}'
         ),
         "no circuit can be found": relations("{}"),
     },
     "error shallower": {
-        "at depth 1 of 2: targets are int64 [8, 3, 4], of assemble": more("n_depths = 2")
-        + more("def shallower(self, draws, depth):\n    return doubled(self.assemble(draws))")
+        "at depth 1 of 2: targets are int64 [8, 3, 4], of assemble": more(
+            "n_depths = 2"
+        )
+        + more(
+            "def shallower(self, draws, depth):\n    return "
+            "doubled(self.assemble(draws))"
+        )
         + swap("@dataclass(frozen", DOUBLED + "@dataclass(frozen")
     },
     "doubt reading": {
@@ -221,12 +261,15 @@ BROKEN = {
         "the answer to hop 1 is the token 7 in 100% of 1536 cases": targets(
             "torch.stack([chains[..., 1] * 0 + 7, chains[..., 2]], -1)"
         ),
-        "one sequence has two answers to hop 1: it does not decide": inputs("inputs * 0"),
+        "one sequence has two answers to hop 1: it does not decide": inputs(
+            "inputs * 0"
+        ),
     },
     "doubt hops": {
         "hop 2 is never asked in 512 sequences": swap(
             "return Batch(",
-            "chains = chains.clone()\n        chains[..., 2] = -100\n        return Batch(",
+            "chains = chains.clone()\n        chains[..., 2] = -100\n        "
+            "return Batch(",
         )
     },
 }
@@ -242,7 +285,8 @@ ATTRIBUTES = {
     "tokens: ('a', 'b'): each of the 30 tokens needs a name": "tokens = ('a', 'b')",
     "hops: a, b, c: there must be as many as the third size of": "hops = tuple('abc')",
     "judged: ('hop 9',): it must be some of hop 1, hop 2": "judged = ('hop 9',)",
-    "reference_losses: 'a': 'b' = 1.0: it": "reference_losses = lambda self: {'a': {'b': 1.0}}",
+    "reference_losses: 'a': 'b' = 1.0: it": "reference_losses = lambda self: {'a': "
+    "{'b': 1.0}}",
 }
 """The words told of an attribute, and the line that gives it another value."""
 WRONG = {

@@ -31,7 +31,11 @@ def test_what_comes_before_the_first_is_not_its_time(monkeypatch, capsys):
     ]
 
 
-METRICS = {"val_loss": 0.1, "partial": {"x_1": 0.02, "x_2": 0.8}, "examples_per_second": 10.0}
+METRICS = {
+    "val_loss": 0.1,
+    "partial": {"x_1": 0.02, "x_2": 0.8},
+    "examples_per_second": 10.0,
+}
 
 
 def test_a_terminal_shows_the_losses_of_every_hop(tiny):
@@ -42,9 +46,13 @@ def test_a_terminal_shows_the_losses_of_every_hop(tiny):
             progress(run, step, 12, METRICS)  # pyright: ignore[reportArgumentType]
         progress.display.show("the last", at_once=True)
     lines = page.getvalue().splitlines()
-    assert any("step      3/12  loss 0.100  x_1 0.020  x_2 0.800  10 ex/s" in x for x in lines)
+    assert any(
+        "step      3/12  loss 0.100  x_1 0.020  x_2 0.800  10 ex/s" in x for x in lines
+    )
     assert any(line.rstrip().endswith(" x_1 ▂ 0.020") for line in lines)  # logarithmic
-    assert any(f"at most {round(9 * tiny.training.batch_size / 10)} s left" in x for x in lines)
+    assert any(
+        f"at most {round(9 * tiny.training.batch_size / 10)} s left" in x for x in lines
+    )
 
 
 def test_a_fixed_training_set_has_its_accuracy_and_a_curve(tiny):
@@ -52,13 +60,20 @@ def test_a_fixed_training_set_has_its_accuracy_and_a_curve(tiny):
     metrics = {
         **METRICS,
         "accuracy": {"x_1": 0.25, "x_2": 0.75},
-        "training_set": {"loss": 0.02, "partial": {}, "accuracy": {"x_1": 1.0, "x_2": 0.8}},
+        "training_set": {
+            "loss": 0.02,
+            "partial": {},
+            "accuracy": {"x_1": 1.0, "x_2": 0.8},
+        },
     }
     with Live(console=Console(width=100, file=page, force_terminal=True)) as live:
         progress = Progress(Display(live, 0.0))
         progress(run, 3, 12, metrics)  # pyright: ignore[reportArgumentType]
     lines = page.getvalue().splitlines()
-    assert any("loss 0.100, accuracy 50.0%, on the training set 90.0%" in line for line in lines)
+    assert any(
+        "loss 0.100, accuracy 50.0%, on the training set 90.0%" in line
+        for line in lines
+    )
     assert any(line.rstrip().endswith("training set ▂ 0.020") for line in lines)
 
 
@@ -149,7 +164,10 @@ def test_the_end_of_a_sweep_is_a_table(tiny, tmp_path, capsys):
     board = Board(dict.fromkeys(ends, tiny), ends)
     print_sweep(board, tmp_path)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:3] for line in lines[1:3]] == [["a", "done", "12"], ["b", "failed", "0"]]
+    assert [line.split()[:3] for line in lines[1:3]] == [
+        ["a", "done", "12"],
+        ["b", "failed", "0"],
+    ]
     assert lines[3:] == [
         "b: it broke",
         "c: the disk is full (not recorded)",

@@ -20,7 +20,9 @@ from headway.training import Run
 @pytest.fixture(scope="module")
 def findings(solved, tmp_path_factory):
     """A run that learnt, and all that was found in it."""
-    run = Run.open(shutil.copytree(solved.folder, tmp_path_factory.mktemp("found") / "run"))
+    run = Run.open(
+        shutil.copytree(solved.folder, tmp_path_factory.mktemp("found") / "run")
+    )
     found = discover(run, trials=False, sequences=32)
     return run, found, emergence(run, found, sequences=8), every_circuit(run)
 
@@ -38,16 +40,24 @@ def test_the_findings_fit_one_screen(findings, capsys):
     assert f"; solved (below 0.05) from step {first} curriculum" in said
     assert f"validation MSE {run.metrics()[-1]['val_loss']:.4f}" in said
     assert "curriculum implicit 2 Circuit all 3 heads" in said
-    assert f"2 Circuit all 3 heads replaced: MSE {found.replaced_loss:.4f} (thres" in said
+    assert (
+        f"2 Circuit all 3 heads replaced: MSE {found.replaced_loss:.4f} (thres" in said
+    )
     for path in found.circuit.paths:
         assert any(line.strip().startswith(f"{path} ") for line in lines)
     for heads in found.circuit.idle_heads.values():
         assert all(f"L{layer}.H{head}" in said for layer, head in heads)
     assert said_of_verdicts(found) in said
     assert "3 Emerged partial losses below 0.5 at step: x_1 " in said
-    assert "4 Minimum 2 layers, 2 paths; the fewest by information flow: 2 layers, 2 paths" in said
+    assert (
+        "4 Minimum 2 layers, 2 paths; the fewest by information flow: 2 layers, 2 paths"
+        in said
+    )
     assert said_of_every(every) in said
-    assert "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory" in said
+    assert (
+        "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory"
+        in said
+    )
 
 
 def test_without_paths_a_line_says_what_attention_brings(findings, capsys):
@@ -71,17 +81,24 @@ def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):
     assert max(map(len, out.splitlines())) <= 60
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
         cost = found.evidence.judgement.paths[n.path].most
-        row = f"{n.path} {n.attention:.2f} {cost:.2f} {n.loss:.3f} {history.emerged:.0f}"
+        row = (
+            f"{n.path} {n.attention:.2f} {cost:.2f} {n.loss:.3f} {history.emerged:.0f}"
+        )
         assert row in " ".join(out.split())
 
 
 def test_what_nobody_knows_is_said_to_be_unknown(findings):
     _, found, *_ = findings
     why = "exchange: nothing can be exchanged"
-    unknown = replace(found.evidence, minimum=None, infeasible=None, judgement=None, unjudged=why)
+    unknown = replace(
+        found.evidence, minimum=None, infeasible=None, judgement=None, unjudged=why
+    )
     told = replace(found, evidence=unknown)
     assert said_of_verdicts(found) == "enough, complete, nothing spare"
-    assert said_of_verdicts(told) == "enough unknown, complete unknown, nothing spare unknown"
+    assert (
+        said_of_verdicts(told)
+        == "enough unknown, complete unknown, nothing spare unknown"
+    )
     assert said_of_minimum(told, None) == (
         "2 layers, 2 paths; the flow minimum of this task is not known"
     )
@@ -94,7 +111,9 @@ def test_what_nobody_knows_is_said_to_be_unknown(findings):
 def test_what_is_said_of_other_circuits_is_what_was_found(findings):
     *_, every = findings
     paths = tuple(AttentionPath.parse(text) for text in ("L0.H0 s2←s1", "L1.H0 s0←s2"))
-    two = replace(every, circuits=(paths, paths[:1]), costs=(0.0, 0.0), discovered=paths)
+    two = replace(
+        every, circuits=(paths, paths[:1]), costs=(0.0, 0.0), discovered=paths
+    )
     assert said_of_every(two).startswith("2 minimal circuits among ")
     one = replace(two, circuits=(paths,), costs=(0.0,))
     assert said_of_every(one).startswith("1 minimal circuit among ")

@@ -13,7 +13,9 @@ from headway.training.files import write_json
 
 @pytest.fixture
 def shown(capsys, tmp_path):
-    """The lines that a command prints; never wider than a terminal, but for long paths."""
+    """The lines that a command prints; never wider than a terminal, but for long
+    paths.
+    """
 
     def run(*args: str) -> list[str]:
         main(list(args))
@@ -74,13 +76,17 @@ def test_a_circuit_of_some_facts_is_listed(shown):
 def test_the_conditional_problem(shown):
     lines = shown("theory", "--facts", "xyz", "ay", "ax", "--mask", "none")
     assert "at least 3 layers" in lines[0]
-    assert any("the two assumptions have it, the least would be 2" in line for line in lines)
+    assert any(
+        "the two assumptions have it, the least would be 2" in line for line in lines
+    )
 
 
 def test_any_order_of_the_pairs(shown):
     lines = shown("theory", "--depth", "4", "--order", "2,1,4,3")
     assert row(lines, "layers")[1:4] == ["s3", "s4", "s1"]
-    orders = [shown("theory", "--depth", "4", "--order", o)[0] for o in ("2,4,1,3", "4,3,2,1")]
+    orders = [
+        shown("theory", "--depth", "4", "--order", o)[0] for o in ("2,4,1,3", "4,3,2,1")
+    ]
     assert [int(title.split()[-2]) for title in orders] == [
         minimum_layers(4, order=[2, 4, 1, 3]),
         4,
@@ -109,7 +115,9 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     judged = {path: cost for path, cost in judged.items() if path != "L0.H0 s2←s1"}
     judgement = {**judgement, "paths": judged}
     evidence = {**found["evidence"], "necessity": necessity, "judgement": judgement}
-    write_json(folder / "circuit.json", {**found, "circuit": heads, "evidence": evidence})
+    write_json(
+        folder / "circuit.json", {**found, "circuit": heads, "evidence": evidence}
+    )
     lines = shown("theory", str(folder))
     assert any(line.startswith("The circuit breaks the flow") for line in lines)
     assert any(line.split() == ["L0.H0", "s0←s2"] for line in lines)

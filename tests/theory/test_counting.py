@@ -1,4 +1,6 @@
-"""The number of circuits that the flow allows, against a list; one with the fewest paths."""
+"""The number of circuits that the flow allows, against a list; one with the fewest
+paths.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -53,8 +55,9 @@ def without_supersets(sets):
 def listed(flow, layers):
     """The minimal circuits as sets of bits, from the two assumptions and nothing else.
 
-    All minimal sets of paths by which a role holds a piece, layer by layer: it held it before, or
-    a path brings it from a key that held it, found by a piece that both held.
+    All minimal sets of paths by which a role holds a piece, layer by layer: it held it
+    before, or a path brings it from a key that held it, found by a piece that both
+    held.
     """
     bits = {}
 
@@ -99,12 +102,18 @@ def as_paths(flow, bits, circuit):
         *((depth, "deep-first", None) for depth in range(1, 8)),
         *((depth, "shallow-first", None) for depth in range(1, 5)),
         *((3, order, None) for order in permutations((1, 2, 3))),
-        *((depth, "deep-first", layers) for depth, layers in [(1, 1), (1, 4), (2, 4), (2, 5)]),
+        *(
+            (depth, "deep-first", layers)
+            for depth, layers in [(1, 1), (1, 4), (2, 4), (2, 5)]
+        ),
         (3, "deep-first", 4),
     ],
 )
 def test_the_count_is_that_of_a_list(depth, order, layers):
-    flow, count = retrieval_flow(depth, order), count_circuits(depth, order, layers=layers)
+    flow, count = (
+        retrieval_flow(depth, order),
+        count_circuits(depth, order, layers=layers),
+    )
     assert count.layers == (layers or flow.minimum_layers(True))
     circuits, bits = listed(flow, count.layers)
     assert count.circuits == len(circuits)
@@ -139,7 +148,12 @@ def test_circuits_of_other_problems_and_of_models():
         solves(retrieval_flow(1), [AttentionPath.parse("L0.H0 s0←s9")])
 
 
-@given(depth=st.integers(1, 20), causal=st.booleans(), order=orders, codes_first=st.booleans())
+@given(
+    depth=st.integers(1, 20),
+    causal=st.booleans(),
+    order=orders,
+    codes_first=st.booleans(),
+)
 @settings(max_examples=40)
 def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
     depth, causal, order, codes_first
@@ -157,7 +171,9 @@ def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
     if causal:
         assert found.layers == found.heads == closed_form(depth)
         rank = flow.roles.index
-        assert all(rank(query) > rank(key) for query, key in map(flow.ends, found.paths))
+        assert all(
+            rank(query) > rank(key) for query, key in map(flow.ends, found.paths)
+        )
     heads = [(*path.at, path.relation.ends[0]) for path in found.paths]
     assert len(set(heads)) == len(heads)
 
@@ -190,7 +206,9 @@ def test_a_row_that_must_be_singled_out_needs_both_values():
 
 
 def test_a_circuit_that_is_traced_where_branches_share_paths_has_none_to_spare():
-    """Both values of the row come by way of x, so that their branches have paths in common."""
+    """Both values of the row come by way of x, so that their branches have paths in
+    common.
+    """
     flow = facts_flow(["xu", "ax", "xv", "uvz"], "a", "z", singled=True)
     found = witness(flow)
     assert len(found.paths) == 9

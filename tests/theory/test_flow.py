@@ -10,7 +10,13 @@ from headway.errors import HeadwayError
 from headway.relations.paths import AttentionPath
 from headway.replace import Circuit
 from headway.tasks import Conditional, Retrieval
-from headway.theory import closed_form, facts_flow, fewest_paths, hop_flow, retrieval_flow
+from headway.theory import (
+    closed_form,
+    facts_flow,
+    fewest_paths,
+    hop_flow,
+    retrieval_flow,
+)
 
 ORDERS = ["deep-first", "shallow-first"]
 
@@ -26,13 +32,23 @@ orders = st.sampled_from(ORDERS)
 def test_one_step_by_hand():
     assert holdings(1, 2, causal=True) == [
         {"s1": {"x_0", "p_1"}, "s2": {"p_1", "x_1"}, "s0": {"x_0", "p_0"}},
-        {"s1": {"x_0", "p_1"}, "s2": {"x_0", "p_1", "x_1"}, "s0": {"x_0", "p_0", "p_1"}},
-        {"s1": {"x_0", "p_1"}, "s2": {"x_0", "p_1", "x_1"}, "s0": {"x_0", "p_0", "p_1", "x_1"}},
+        {
+            "s1": {"x_0", "p_1"},
+            "s2": {"x_0", "p_1", "x_1"},
+            "s0": {"x_0", "p_0", "p_1"},
+        },
+        {
+            "s1": {"x_0", "p_1"},
+            "s2": {"x_0", "p_1", "x_1"},
+            "s0": {"x_0", "p_0", "p_1", "x_1"},
+        },
     ]
 
 
 def layers_until_answered(task, causal, seed):
-    """The flow on a whole sampled sequence, every chain and row included, as sets of pieces."""
+    """The flow on a whole sampled sequence, every chain and row included, as sets of
+    pieces.
+    """
     batch = task.sample(1, torch.Generator().manual_seed(seed))
     tokens = [tuple(token) for token in batch.inputs[0, :, : task.d_token].tolist()]
     code = [tuple(numbers) for numbers in batch.inputs[0, :, task.d_token :].tolist()]
@@ -81,7 +97,9 @@ def layers_until_answered(task, causal, seed):
 )
 @quick
 def test_the_proven_minimum_is_that_of_whole_sampled_sequences(task, causal, seed):
-    assert layers_until_answered(task, causal, seed) == {task.flow().minimum_layers(causal)}
+    assert layers_until_answered(task, causal, seed) == {
+        task.flow().minimum_layers(causal)
+    }
 
 
 def test_a_relation_that_is_known_opens_a_shorter_way():
@@ -96,7 +114,9 @@ def test_a_relation_that_is_known_opens_a_shorter_way():
 
 
 def test_heads_of_a_layer_copy_what_stood_there_before_it():
-    """s2 takes x_0 over from s1 in the layer in which s3 takes over what s2 held before."""
+    """s2 takes x_0 over from s1 in the layer in which s3 takes over what s2 held
+    before.
+    """
     paths = [AttentionPath.parse(text) for text in ("L0.H0 s2←s1", "L0.H1 s3←s2")]
     before, after = retrieval_flow(2).along(paths, causal=False).stages
     assert after["s2"] == before["s2"] | {"x_0"}
@@ -110,7 +130,9 @@ def test_a_broken_path_still_brings_what_stands_there():
     assert along.broken == (AttentionPath.of(0, 0, "s0←s4"),)
     assert along.stages[1]["s0"] == {"x_0", "p_0", "x_2", "p_2"}
     assert along.stages[2]["s2"] == {"x_0", "p_1", "x_1"}
-    with pytest.raises(HeadwayError, match="'s0←s7' is not allowed: roles are s3, s4, s1, s2, s0"):
+    with pytest.raises(
+        HeadwayError, match="'s0←s7' is not allowed: roles are s3, s4, s1, s2, s0"
+    ):
         retrieval_flow(2).along([AttentionPath.of(0, 0, "s0←s7")], True)
 
 
@@ -118,7 +140,9 @@ def test_a_broken_path_still_brings_what_stands_there():
 def test_k_hop_needs_as_many_layers_as_a_chain_of_pairs_far_apart(hops):
     for gap in (2, 4, 8):
         for causal in (True, False):
-            assert hop_flow(hops, gap).minimum_layers(causal) == closed_form(hops, causal)
+            assert hop_flow(hops, gap).minimum_layers(causal) == closed_form(
+                hops, causal
+            )
     assert hop_flow(hops, 0).minimum_layers(causal=True) == closed_form(hops) - 1
 
 
@@ -163,7 +187,12 @@ def circuits(file):
     ("file", "broken", "paths", "jumping"),
     [
         ("fast_recipe_mixture.json", [], (7, 12), 3),
-        ("fast_recipe_full_depth.json", [(AttentionPath.of(2, 0, "s0←s6"),)], (7, 14), 10),
+        (
+            "fast_recipe_full_depth.json",
+            [(AttentionPath.of(2, 0, "s0←s6"),)],
+            (7, 14),
+            10,
+        ),
     ],
 )
 def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
@@ -174,6 +203,7 @@ def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
     assert [one.broken for one in along if one.broken] == broken
     assert (min(map(len, found)), max(map(len, found))) == paths
     assert fewest_paths(3) == 6
-    # docs/experiments/recipes.md: in how many the query looks two facts ahead, or further
+    # docs/experiments/recipes.md: in how many the query looks two facts ahead, or
+    # further
     far = {"s0←s4", "s0←s5", "s0←s6"}
     assert sum(any(path.relation in far for path in own) for own in found) == jumping

@@ -1,4 +1,6 @@
-"""The least number of layers: simulated, in closed form, and within the theorem's bound."""
+"""The least number of layers: simulated, in closed form, and within the theorem's
+bound.
+"""
 
 import random
 from functools import partial
@@ -19,7 +21,13 @@ from headway.theory import (
     theorem_1_bound,
 )
 
-OF_A_DEPTH = (minimum_layers, closed_form, theorem_1_bound, fewest_paths, count_circuits)
+OF_A_DEPTH = (
+    minimum_layers,
+    closed_form,
+    theorem_1_bound,
+    fewest_paths,
+    count_circuits,
+)
 ORDERS = ["deep-first", "shallow-first"]
 quick = settings(max_examples=25)
 
@@ -39,10 +47,17 @@ def test_against_the_flow_of_sets_and_the_closed_form(causal, order):
 @pytest.mark.parametrize("causal", [True, False])
 def test_the_closed_form_for_every_depth_to_4096(causal, order):
     for depth in range(1, 4097):
-        assert minimum_layers(depth, causal=causal, order=order) == closed_form(depth, causal)
+        assert minimum_layers(depth, causal=causal, order=order) == closed_form(
+            depth, causal
+        )
 
 
-@given(depth=st.integers(1, 12), causal=st.booleans(), layers=st.integers(0, 5), rest=st.randoms())
+@given(
+    depth=st.integers(1, 12),
+    causal=st.booleans(),
+    layers=st.integers(0, 5),
+    rest=st.randoms(),
+)
 @quick
 def test_stretches_are_what_the_flow_of_sets_holds(depth, causal, layers, rest):
     pairs = list(range(1, depth + 1))
@@ -68,11 +83,17 @@ def test_positions_see_those_of_blocks_before_theirs(depth, causal):
 
 def test_no_order_of_the_pairs_needs_more_layers_and_some_need_fewer():
     for depth in range(1, 7):
-        needed = {minimum_layers(depth, order=order) for order in permutations(range(1, depth + 1))}
+        needed = {
+            minimum_layers(depth, order=order)
+            for order in permutations(range(1, depth + 1))
+        }
         assert max(needed) == closed_form(depth)
         assert min(needed) >= closed_form(depth, causal=False)
     assert minimum_layers(4, order=[1, 2, 3, 4]) == 4
-    assert {minimum_layers(4, order=order) for order in permutations(range(1, 5))} == {3, 4}
+    assert {minimum_layers(4, order=order) for order in permutations(range(1, 5))} == {
+        3,
+        4,
+    }
     shuffled = random.Random(0)
     for depth in (16, 33, 64):
         order = shuffled.sample(range(1, depth + 1), depth)
@@ -81,7 +102,14 @@ def test_no_order_of_the_pairs_needs_more_layers_and_some_need_fewer():
 
 @pytest.mark.parametrize(
     ("depth", "causal", "unmasked", "theorem"),
-    [(1, 2, 2, 1), (2, 3, 2, 2), (3, 3, 3, 2), (4, 4, 3, 2), (8, 5, 4, 3), (64, 8, 6, 5)],
+    [
+        (1, 2, 2, 1),
+        (2, 3, 2, 2),
+        (3, 3, 3, 2),
+        (4, 4, 3, 2),
+        (8, 5, 4, 3),
+        (64, 8, 6, 5),
+    ],
 )
 def test_values_worked_out_by_hand(depth, causal, unmasked, theorem):
     assert closed_form(depth, causal=True) == causal
@@ -109,11 +137,19 @@ def test_formulas_stay_exact_where_floats_would_not(power, offset):
 @pytest.mark.parametrize(
     ("function", "given", "message"),
     [
-        *((each, (n,), f"depth = {n} .*(at least|from) 1") for each in OF_A_DEPTH for n in (0, -1)),
+        *(
+            (each, (n,), f"depth = {n} .*(at least|from) 1")
+            for each in OF_A_DEPTH
+            for n in (0, -1)
+        ),
         (count_circuits, (65,), "depth = 65"),
         (count_circuits, (2, [1]), r"order = \[1\]"),
         (partial(count_circuits, layers=-1), (2,), "layers = -1"),
-        (partial(minimum_layers, order=[1, 2]), (3,), r"order = \[1, 2\] .*the numbers 1 to 3"),
+        (
+            partial(minimum_layers, order=[1, 2]),
+            (3,),
+            r"order = \[1, 2\] .*the numbers 1 to 3",
+        ),
         (partial(minimum_layers, order=[1, 2, 2]), (3,), r"order = \[1, 2, 2\]"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Clamping: attention along a path is blocked while training, and nothing else is changed."""
+"""Clamping: attention along a path is blocked while training, and nothing else is
+changed.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -29,7 +31,10 @@ def config(**training: Any) -> RunConfig:
 
 
 def same(one: Run, other: Run, step: int) -> bool:
-    return one.checkpoint_path(step).read_bytes() == other.checkpoint_path(step).read_bytes()
+    return (
+        one.checkpoint_path(step).read_bytes()
+        == other.checkpoint_path(step).read_bytes()
+    )
 
 
 def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_alone():
@@ -60,7 +65,10 @@ def test_a_clamp_leads_ahead_where_the_model_looks_ahead():
     class Blind(Hops, registered=False):
         kind, relations = "blind", Task.relations
 
-    task, clamped = Blind((1,), n_places=9), TrainingConfig(clamped=("L0.H0 same token",))
+    task, clamped = (
+        Blind((1,), n_places=9),
+        TrainingConfig(clamped=("L0.H0 same token",)),
+    )
     batch, whole = (
         task.sample(2, torch.Generator().manual_seed(0)),
         torch.ones(2, 1, 10, 10).triu(1),
@@ -72,10 +80,22 @@ def test_a_clamp_leads_ahead_where_the_model_looks_ahead():
 
 @pytest.mark.parametrize("curriculum", ["mixture", "deepening"])
 def test_a_clamp_goes_with_curricula_of_shallower_sequences(tmp_path, curriculum):
-    steps = {"steps": 6, "cooldown_steps": 0, "eval_every": 3, "batch_size": 4, "eval_examples": 8}
+    steps = {
+        "steps": 6,
+        "cooldown_steps": 0,
+        "eval_every": 3,
+        "batch_size": 4,
+        "eval_examples": 8,
+    }
     changes = {f"training.{name}": value for name, value in steps.items()}
-    changes |= {"training.clamped": ("L2.H0 s0←s4",), "model.d_model": 16, "model.d_mlp": 16}
-    run = train(changed(fast(3), {**changes, "training.curriculum": curriculum}), tmp_path / "a")
+    changes |= {
+        "training.clamped": ("L2.H0 s0←s4",),
+        "model.d_model": 16,
+        "model.d_mlp": 16,
+    }
+    run = train(
+        changed(fast(3), {**changes, "training.curriculum": curriculum}), tmp_path / "a"
+    )
     assert run.status == "done"
 
 
@@ -89,7 +109,9 @@ def test_a_clamped_run_differs_from_the_start_and_is_evaluated_with_its_clamp(tm
 
     model, batch = run.transformer(), held_out(TASK, 40, 3, "cpu", "test")
     tap = blocked(run.config, TASK, batch, step=1)
-    error, without = (evaluate(model, TASK, batch, lambda _, t=t: t).mean() for t in (tap, None))
+    error, without = (
+        evaluate(model, TASK, batch, lambda _, t=t: t).mean() for t in (tap, None)
+    )
     outcome = run.outcome()
     assert outcome is not None
     assert outcome["test_loss"] == pytest.approx(error.item(), rel=1e-5)

@@ -39,9 +39,13 @@ def test_a_curriculum_survives_json_and_is_flat(curriculum):
 
 
 DATA = json.loads(json.dumps(to_json(RunConfig(Retrieval()))))
-FIELDS = [way for way in ways_in(DATA) if way and all(isinstance(name, str) for name in way)]
+FIELDS = [
+    way for way in ways_in(DATA) if way and all(isinstance(name, str) for name in way)
+]
 CHECKED_HERE = [
-    path for path in FIELDS if path[0] not in ("task", "model") or path[1:] in [(), ("kind",)]
+    path
+    for path in FIELDS
+    if path[0] not in ("task", "model") or path[1:] in [(), ("kind",)]
 ]
 
 
@@ -63,7 +67,9 @@ def test_a_curriculum_is_no_word_in_json():
         from_dict(exchanged(DATA, ("training", "curriculum"), lambda _: "mixture"))
 
 
-@pytest.mark.parametrize("section", [(), ("task",), ("model",), ("training",)], ids=".".join)
+@pytest.mark.parametrize(
+    "section", [(), ("task",), ("model",), ("training",)], ids=".".join
+)
 def test_an_unknown_field_is_named(section):
     with refusing("bogus is not a field"):
         from_dict(exchanged(DATA, section, lambda fields: {**fields, "bogus": 1}))
@@ -98,7 +104,9 @@ def test_layers_above_those_of_one_hop_start_silent(depth, silent_above):
 
 
 def test_sequences_have_the_full_depth_unless_it_deepens():
-    deepens = [isinstance(fast(depth).training.curriculum, Deepening) for depth in (1, 2, 3)]
+    deepens = [
+        isinstance(fast(depth).training.curriculum, Deepening) for depth in (1, 2, 3)
+    ]
     assert deepens == [False, True, True]
     assert fast(3, deepening=False).training.curriculum == Implicit()
     assert fast(3, n_layers=6).training.curriculum == Implicit()

@@ -15,7 +15,10 @@ def stream(seed: int = 0, attempt: int = 0, **fields) -> Stream:
 
 @pytest.mark.parametrize("train_examples", [None, 10])
 def test_a_batch_can_be_asked_for_in_any_order(train_examples):
-    one, other = stream(train_examples=train_examples), stream(train_examples=train_examples)
+    one, other = (
+        stream(train_examples=train_examples),
+        stream(train_examples=train_examples),
+    )
     forwards = [one.asked(step)[1].inputs for step in range(1, 8)]
     backwards = [other.asked(step)[1].inputs for step in range(7, 0, -1)]
     for a, b in zip(forwards, reversed(backwards), strict=True):
@@ -49,7 +52,9 @@ def test_an_epoch_shows_every_sequence_of_the_fixed_set_once():
 
 def test_held_out_samples_are_of_their_own():
     task = Retrieval(depth=1, n_chains=2)
-    samples = {p: held_out(task, 8, 0, "cpu", p).inputs for p in ("held-out", "circuit")}
+    samples = {
+        p: held_out(task, 8, 0, "cpu", p).inputs for p in ("held-out", "circuit")
+    }
     samples["training"] = torch.cat([stream().asked(step)[1].inputs for step in (1, 2)])
     values = list(samples.values())
     assert len(torch.cat(values).flatten(1).unique(dim=0)) == 24

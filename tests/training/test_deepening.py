@@ -1,4 +1,6 @@
-"""Things that a step may ask for: a shallow problem first, then the whole one; mixtures; stages."""
+"""Things that a step may ask for: a shallow problem first, then the whole one;
+mixtures; stages.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -135,16 +137,29 @@ def test_longer_sequences_are_judged_by_the_hops_that_are_known(stage):
 def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
     task = Retrieval(depth=4, position_code="pair")
     stream = stream_of(Deepening(), task)
-    found = [[stream.asked(step, stage)[1] for step in range(1, 61)] for stage in range(4)]
+    found = [
+        [stream.asked(step, stage)[1] for step in range(1, 61)] for stage in range(4)
+    ]
     depths = [{1, 3}, {3}, {3, 4}, {4}]
     assert [set(map(depth_of, batches)) for batches in found] == depths
-    assert [{batch.targets.shape[2] for batch in batches} for batches in found] == depths
+    assert [
+        {batch.targets.shape[2] for batch in batches} for batches in found
+    ] == depths
     code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
 
     def starts(batches, depth):
-        """The pairs at which the sequences of a depth start, counted from the first of the task."""
-        firsts = {batch.inputs[0, 0, 4:] for batch in batches if depth_of(batch) == depth}
-        return {n for n in range(16) for first in firsts if torch.allclose(first, code[2 * n])}
+        """The pairs at which the sequences of a depth start, counted from the first of
+        the task.
+        """
+        firsts = {
+            batch.inputs[0, 0, 4:] for batch in batches if depth_of(batch) == depth
+        }
+        return {
+            n
+            for n in range(16)
+            for first in firsts
+            if torch.allclose(first, code[2 * n])
+        }
 
     assert starts(found[0], 1) == set(range(4, 13))
     assert starts(found[0], 3) == {4}
@@ -169,12 +184,15 @@ DEEPENING = RunConfig(
     TransformerConfig(n_layers=4, d_model=16, n_heads=1, d_mlp=16, silent_above=2),
     TrainingConfig(
         steps=12, batch_size=4, train_examples=None, curriculum=Deepening(learnt=100.0),
-        eval_every=3, eval_examples=8, checkpoint_every=3, save_every=3, weight_decay=0.0,
+        eval_every=3, eval_examples=8, checkpoint_every=3, save_every=3,
+        weight_decay=0.0,
     ),
 )  # fmt: skip
 
 
-def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_learnt(tmp_path):
+def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_learnt(
+    tmp_path,
+):
     run = train(DEEPENING, tmp_path / "run")
     first = run.transformer(0)
     last = run.transformer(12)
@@ -185,7 +203,9 @@ def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_
         for name, weight in run.transformer(step).state_dict().items():
             if name.startswith("blocks.3."):
                 assert torch.equal(weight, start[name])
-    assert not torch.equal(last.layers[3].attn.out.weight, start["blocks.3.attn.out.weight"])
+    assert not torch.equal(
+        last.layers[3].attn.out.weight, start["blocks.3.attn.out.weight"]
+    )
 
 
 def test_stages_are_resumed_to_the_same_bits(tmp_path):
@@ -200,7 +220,9 @@ def test_stages_are_resumed_to_the_same_bits(tmp_path):
 
 @pytest.fixture
 def late() -> Iterator[type[Curriculum]]:
-    """A curriculum of somebody's own: one hop first, and then all; for half of the rate."""
+    """A curriculum of somebody's own: one hop first, and then all; for half of the
+    rate.
+    """
 
     @dataclass(frozen=True)
     class Late(Curriculum):
@@ -227,7 +249,9 @@ def test_a_curriculum_may_be_ones_own(late, tiny, with_training, tmp_path):
 
 
 def test_fields_of_ones_own_curriculum_are_checked(late):
-    with pytest.raises(HeadwayError, match=r"^training.curriculum.after = 0 is not allowed"):
+    with pytest.raises(
+        HeadwayError, match=r"^training.curriculum.after = 0 is not allowed"
+    ):
         late(0)
 
 
@@ -267,7 +291,9 @@ def test_a_step_counts_only_what_it_asks_for(hop):
     assert rows[rest].abs().sum() == 0
 
 
-@pytest.mark.parametrize("task", [Retrieval(depth=3), Hops(asked=(1, 2, 4), n_places=8)])
+@pytest.mark.parametrize(
+    "task", [Retrieval(depth=3), Hops(asked=(1, 2, 4), n_places=8)]
+)
 def test_a_batch_of_fewer_hops_is_judged_by_these(task):
     model = small_model(task, causal=False)
     batch = task.sample(8, torch.Generator().manual_seed(0))

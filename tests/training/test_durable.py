@@ -31,7 +31,9 @@ def test_an_evaluation_is_flushed_before_what_depends_on_it(tiny, tmp_path, sync
     names = [Path(path).name.split(".draft")[0] for path in synced]
     assert names.count("metrics.jsonl") == 6
     assert names.index("metrics.jsonl") < names.index(".state.safetensors")
-    assert names.index(".outcome.json") > len(names) - 1 - names[::-1].index("metrics.jsonl")
+    assert names.index(".outcome.json") > len(names) - 1 - names[::-1].index(
+        "metrics.jsonl"
+    )
     assert names.index("checkpoints") < names.index(".state.safetensors")
     assert str(tmp_path) in synced, "the folder that holds the run's"
 
@@ -69,7 +71,9 @@ def test_lost_evaluations_of_a_run_that_is_done_are_told(tiny, tmp_path, lines):
     [(7, 0, "3 of 3 evaluations, of step 2"), (7, 1, "2 of 3 evaluations, of step 4"),
      (None, 3, "3 of 6 evaluations, of step 8")],
 )  # fmt: skip
-def test_lost_evaluations_of_a_run_that_goes_on_are_told(tiny, tmp_path, step, lines, told):
+def test_lost_evaluations_of_a_run_that_goes_on_are_told(
+    tiny, tmp_path, step, lines, told
+):
     folder = tmp_path / "run"
     run = train(tiny, folder) if step is None else stopped(tiny, folder, step)
     run.remove("outcome.json")
@@ -84,7 +88,9 @@ def test_what_was_torn_after_the_saved_state_is_mended(tiny, tmp_path):
     run = stopped(tiny, tmp_path / "run", 7)
     with open(run.folder / "metrics.jsonl", "ab") as file:
         file.write(b"\0\0\0\0\n\0\0")
-    assert resume(run.folder).metrics()[-1]["val_loss"] == whole.metrics()[-1]["val_loss"]
+    assert (
+        resume(run.folder).metrics()[-1]["val_loss"] == whole.metrics()[-1]["val_loss"]
+    )
 
 
 def test_a_last_checkpoint_that_is_missing_is_told(tiny, tmp_path):
@@ -103,7 +109,9 @@ def test_a_state_that_holds_no_numbers_is_refused(tiny, tmp_path):
     with pytest.raises(HeadwayError, match="holds a value that is no finite number"):
         resume(run.folder)
     write_tensors(path, tensors, {**about, "step": "6"})
-    with pytest.raises(HeadwayError, match=r"state\.safetensors: step = '6' is not allowed"):
+    with pytest.raises(
+        HeadwayError, match=r"state\.safetensors: step = '6' is not allowed"
+    ):
         resume(run.folder)
 
 
@@ -111,7 +119,11 @@ def test_what_a_killed_writer_left_goes_at_the_next_start(tiny, tmp_path):
     for name in (draft_of(tmp_path / "run").name, ".run.draft-7", ".other.draft-7"):
         (tmp_path / name / "checkpoints").mkdir(parents=True)
     run = stopped(tiny, tmp_path / "run", 7)
-    for name in (".outcome.json.draft-1", ".report.html.draft-2", "checkpoints/.x.draft-3"):
+    for name in (
+        ".outcome.json.draft-1",
+        ".report.html.draft-2",
+        "checkpoints/.x.draft-3",
+    ):
         (run.folder / name).write_text("")
     resume(run.folder)
     assert [path.name for path in tmp_path.rglob("*draft*")] == [".other.draft-7"]
@@ -135,7 +147,12 @@ def test_whether_a_run_is_whole(tiny, tmp_path, capsys):
         cli.main(["check", str(run.folder)])
     assert stop.value.code == 1
     out = capsys.readouterr().out
-    for fault in ("evaluations were lost", "circuit.json: ", "4.safetensors is trunc", "left"):
+    for fault in (
+        "evaluations were lost",
+        "circuit.json: ",
+        "4.safetensors is trunc",
+        "left",
+    ):
         assert fault in out
     cli.main(["check", str(train(tiny, tmp_path / "b").folder)])
     Run.open(tmp_path / "b").drop_checkpoint(8)

@@ -26,7 +26,9 @@ def test_a_full_disk_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files_module.os, "fsync", full)
-    with pytest.raises(HeadwayError, match=r"cannot write .*file: No space left on device"):
+    with pytest.raises(
+        HeadwayError, match=r"cannot write .*file: No space left on device"
+    ):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
@@ -88,7 +90,10 @@ def test_content_errors_are_one_line():
     complaint = r"^f is corrupted or of another version: KeyError: 'x'$"
     with pytest.raises(HeadwayError, match=complaint), clear_content_errors("f"):
         _ = dict[str, int]()["x"]
-    with pytest.raises(HeadwayError, match=r": RuntimeError: one$"), clear_content_errors("f"):
+    with (
+        pytest.raises(HeadwayError, match=r": RuntimeError: one$"),
+        clear_content_errors("f"),
+    ):
         raise RuntimeError("one\ntwo")
     with pytest.raises(HeadwayError, match=r"^as it was$"), clear_content_errors("f"):
         raise HeadwayError("as it was")

@@ -1,4 +1,6 @@
-"""A fixed training set: what is drawn once, what is held out from it, and what is said of both."""
+"""A fixed training set: what is drawn once, what is held out from it, and what is said
+of both.
+"""
 
 import re
 from dataclasses import replace
@@ -35,8 +37,16 @@ del KINDS[PairSums.kind]  # of a user's file, which other tests load for themsel
 
 
 def config(train_examples: int = 30, task: Task | None = None, **fields) -> RunConfig:
-    fields = {"steps": 8, "batch_size": 8, "eval_every": 4, "eval_examples": 16, **fields}
-    training = TrainingConfig(train_examples=train_examples, checkpoint_every=4, **fields)
+    fields = {
+        "steps": 8,
+        "batch_size": 8,
+        "eval_every": 4,
+        "eval_examples": 16,
+        **fields,
+    }
+    training = TrainingConfig(
+        train_examples=train_examples, checkpoint_every=4, **fields
+    )
     model = TransformerConfig(n_layers=1, d_model=16, d_mlp=16)
     return RunConfig(task or PairSums(7), model, training)
 
@@ -94,7 +104,10 @@ def test_where_sequences_never_repeat_the_held_out_ones_are_those_of_any_run():
 @pytest.mark.parametrize("train_examples", [10**12, 10**30])
 def test_a_set_that_no_machine_holds_is_refused_by_its_field(train_examples):
     trained = config(train_examples)
-    said = f"^training.train_examples = {train_examples} would take about .* make it smaller$"
+    said = (
+        f"^training.train_examples = {train_examples} would take about .* make "
+        "it smaller$"
+    )
     with pytest.raises(HeadwayError, match=said):
         training_set(trained)
     with pytest.raises(HeadwayError, match=said):
@@ -104,10 +117,26 @@ def test_a_set_that_no_machine_holds_is_refused_by_its_field(train_examples):
 @pytest.mark.parametrize(
     ("train_examples", "words"),
     [
-        (49, "training.train_examples = 49 is not allowed: it must be at most 48, as task"),
-        (50, "training.train_examples = 50 is not allowed: it must be at most 48, as task"),
-        (10_000, "training.train_examples = 10000 is not allowed: it must be at most 48, as task"),
-        (7, "training.train_examples = 7 is not allowed: it must be at least training.batch_size"),
+        (
+            49,
+            "training.train_examples = 49 is not allowed: it must be at most 48, "
+            "as task",
+        ),
+        (
+            50,
+            "training.train_examples = 50 is not allowed: it must be at most 48, "
+            "as task",
+        ),
+        (
+            10_000,
+            "training.train_examples = 10000 is not allowed: it must be at most "
+            "48, as task",
+        ),
+        (
+            7,
+            "training.train_examples = 7 is not allowed: it must be at least "
+            "training.batch_size",
+        ),
     ],
 )
 def test_a_set_that_leaves_nothing_is_refused_before_anything_is_written(
@@ -135,7 +164,12 @@ def test_the_bound_that_is_named_is_one_that_serves(p):
 def run(tmp_path_factory) -> Run:
     """A run that knows its training set by heart."""
     trained = config(
-        24, steps=120, batch_size=24, eval_every=40, eval_examples=20, learning_rate=1e-2
+        24,
+        steps=120,
+        batch_size=24,
+        eval_every=40,
+        eval_examples=20,
+        learning_rate=1e-2,
     )
     return train(trained, tmp_path_factory.mktemp("fixed") / "run")
 
@@ -151,7 +185,9 @@ def test_an_evaluation_has_both_accuracies_and_each_is_of_its_own_sequences(run)
     apart = scores(model, task, held_out(task, 20, 0, "cpu", trained_by=run.config))
     assert last["accuracy"] == apart["accuracy"]
     assert last["accuracy"]["answer"] < 0.7
-    assert not sequences(first) & sequences(held_out(task, 20, 0, "cpu", trained_by=run.config))
+    assert not sequences(first) & sequences(
+        held_out(task, 20, 0, "cpu", trained_by=run.config)
+    )
 
 
 def test_both_accuracies_are_said(run):
@@ -169,7 +205,9 @@ def test_a_search_for_circuits_sees_what_is_held_out(run):
     with studied(run, None, writes=False) as subject:
         looked_at = subject.sequences(200, "circuit")
     assert not sequences(looked_at) & sequences(run.task.assemble(known.draws))
-    assert not sequences(Findings.of(run).sequences) & sequences(run.task.assemble(known.draws))
+    assert not sequences(Findings.of(run).sequences) & sequences(
+        run.task.assemble(known.draws)
+    )
 
 
 def test_intervals_are_of_what_is_held_out(run, monkeypatch):
@@ -215,7 +253,10 @@ def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds, ca
         scores_at_end = Run.open(row["folder"]).metrics()[-1]
         assert row["accuracy"] == scores_at_end["accuracy"]["answer"]
         assert row["training_set.loss"] == scores_at_end["training_set"]["loss"]
-        assert row["training_set.accuracy"] == scores_at_end["training_set"]["accuracy"]["answer"]
+        assert (
+            row["training_set.accuracy"]
+            == scores_at_end["training_set"]["accuracy"]["answer"]
+        )
     print_runs(table(tmp_path / "sizes"), tmp_path / "sizes")
     lines = capsys.readouterr().out.splitlines()
     assert re.search(r"val loss +accuracy +in training +circuit", lines[0])

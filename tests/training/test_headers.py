@@ -1,4 +1,6 @@
-"""Files of tensors are held against what they are called and the config, before they are read."""
+"""Files of tensors are held against what they are called and the config, before they
+are read.
+"""
 
 import json
 import re
@@ -31,8 +33,13 @@ def test_checkpoints_with_their_names_exchanged_are_told(run):
     first.write_bytes(last.read_bytes())
     last.write_bytes(kept)
     told = faults_of(run.folder)
-    assert f"{first}: step = 12 is not allowed: it must be 0, as the file is called" in told
-    assert f"{last}: step = 0 is not allowed: it must be 12, as the file is called" in told
+    assert (
+        f"{first}: step = 12 is not allowed: it must be 0, as the file is called"
+        in told
+    )
+    assert (
+        f"{last}: step = 0 is not allowed: it must be 12, as the file is called" in told
+    )
     with pytest.raises(HeadwayError, match=re.escape(str(last))):
         run.model()
 
@@ -40,18 +47,22 @@ def test_checkpoints_with_their_names_exchanged_are_told(run):
 @pytest.mark.parametrize("step", [None, "12", 12.0, True])
 def test_a_checkpoint_that_does_not_say_its_step_is_told(run, step):
     tensors, _ = read_tensors(run.checkpoint_path(12))
-    write_tensors(run.checkpoint_path(12), tensors, {} if step is None else {"step": step})
-    assert any("it must be 12, as the file is called" in fault for fault in faults_of(run.folder))
+    write_tensors(
+        run.checkpoint_path(12), tensors, {} if step is None else {"step": step}
+    )
+    assert any(
+        "it must be 12, as the file is called" in fault
+        for fault in faults_of(run.folder)
+    )
 
 
 def test_a_step_past_the_end_is_told(run):
     tensors, _ = read_tensors(run.checkpoint_path(12))
     run.save_checkpoint(13, tensors)
     (fault,) = faults_of(run.folder)
-    assert (
-        fault
-        == f"{run.checkpoint_path(13)}: step = 13 is not allowed: it must be at most 12,\
- the last of the run"
+    assert fault == (
+        f"{run.checkpoint_path(13)}: step = 13 is not allowed: it must be at most 12, "
+        "the last of the run"
     )
 
 
@@ -77,7 +88,11 @@ def sparse(path, shapes: dict[str, list[int]], about: dict) -> None:
     end = 0
     for name, shape in shapes.items():
         size = 4 * torch.Size(shape).numel()
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}
+        header[name] = {
+            "dtype": "F32",
+            "shape": shape,
+            "data_offsets": [end, end + size],
+        }
         end += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -86,14 +101,24 @@ def sparse(path, shapes: dict[str, list[int]], about: dict) -> None:
         file.truncate(8 + len(text) + end)
 
 
-@pytest.mark.parametrize("name", ["checkpoints/step_0000012.safetensors", "state.safetensors"])
-@pytest.mark.parametrize("more", [{"embed.weight": [750_000_000]}, {"another": [750_000_000]}])
-def test_three_gigabytes_that_do_not_fit_are_refused_unread(run, monkeypatch, name, more):
+@pytest.mark.parametrize(
+    "name", ["checkpoints/step_0000012.safetensors", "state.safetensors"]
+)
+@pytest.mark.parametrize(
+    "more", [{"embed.weight": [750_000_000]}, {"another": [750_000_000]}]
+)
+def test_three_gigabytes_that_do_not_fit_are_refused_unread(
+    run, monkeypatch, name, more
+):
     path = run.folder / name
     header = read_header(path)
     shapes = {name: list(shape) for name, shape in header.shapes.items()}
     prefix = "model." if "state" in name else ""
-    sparse(path, {**shapes, **{prefix + n: shape for n, shape in more.items()}}, header.about)
+    sparse(
+        path,
+        {**shapes, **{prefix + n: shape for n, shape in more.items()}},
+        header.about,
+    )
     assert path.stat().st_size > 3e9
     read = list[str]()
 
@@ -104,15 +129,22 @@ def test_three_gigabytes_that_do_not_fit_are_refused_unread(run, monkeypatch, na
     monkeypatch.setattr(files, "read_tensors", reading)
     monkeypatch.setattr("headway.training.loop.read_tensors", reading)
     told = "\n".join(faults_of(run.folder))
-    assert f"{path} does not fit the model in config.json: {prefix}{next(iter(more))}" in told
+    assert (
+        f"{path} does not fit the model in config.json: {prefix}{next(iter(more))}"
+        in told
+    )
     assert str(path) not in read
     assert read, "the others were read"
 
 
 def test_a_digest_is_of_names_and_shapes_too(tmp_path):
-    """The same bytes under other names, in another shape or of another type are other tensors."""
+    """The same bytes under other names, in another shape or of another type are other
+    tensors.
+    """
     path = tmp_path / "t.safetensors"
-    write_tensors(path, {"a": torch.arange(6.0).view(2, 3), "b": torch.zeros(6)}, {"step": 3})
+    write_tensors(
+        path, {"a": torch.arange(6.0).view(2, 3), "b": torch.zeros(6)}, {"step": 3}
+    )
     content = path.read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
@@ -134,7 +166,9 @@ def test_a_run_of_another_machine_is_sound_here(run, device):
 
 
 def test_what_goes_wrong_in_building_is_no_damage(run, monkeypatch):
-    """An error of the machine, such as too little memory, is not put down to the file."""
+    """An error of the machine, such as too little memory, is not put down to the
+    file.
+    """
 
     def failing(*_):
         raise RuntimeError("out of memory")
@@ -148,9 +182,13 @@ def test_what_goes_wrong_in_building_is_no_damage(run, monkeypatch):
 @pytest.mark.parametrize("checkpoints", ["linear", "log"])
 @pytest.mark.parametrize("is_done", [False, True])
 def test_the_schedule_is_that_of_the_loop(how, checkpoints, is_done):
-    config = TrainingConfig(steps=40, train_examples=None, checkpoints=checkpoints, **how)
+    config = TrainingConfig(
+        steps=40, train_examples=None, checkpoints=checkpoints, **how
+    )
     for last in (0, 1, 8, 9, 20):
-        states = [State(step, last if is_done else 40) for step in range(last + is_done)]
+        states = [
+            State(step, last if is_done else 40) for step in range(last + is_done)
+        ]
         kept = [state.step for state in states if state.is_checkpoint(config)]
         assert [*scheduled(config, last, is_done)] == kept
 

@@ -1,4 +1,6 @@
-"""Links in runs' folders: nothing is written or deleted behind one, and no run counts twice."""
+"""Links in runs' folders: nothing is written or deleted behind one, and no run counts
+twice.
+"""
 
 import os
 import shutil
@@ -60,7 +62,9 @@ def test_a_run_that_goes_on_leaves_checkpoints_of_another(whole, copy):
     link = linked(copy / "checkpoints", whole / "checkpoints")
     (copy / "outcome.json").unlink()
     before = content(whole)
-    with pytest.raises(HeadwayError, match=rf"^{link} is a link: nothing is written or deleted"):
+    with pytest.raises(
+        HeadwayError, match=rf"^{link} is a link: nothing is written or deleted"
+    ):
         resume(copy)
     assert content(whole) == before
 
@@ -107,7 +111,9 @@ def test_a_link_is_neither_replaced_nor_deleted(change, tmp_path):
     """Whoever made it may need it, though nothing behind it would be touched."""
     (tmp_path / "file").write_text("precious")
     link = linked(tmp_path / "link", tmp_path / "file")
-    with pytest.raises(HeadwayError, match=rf"^{link} is a link: nothing is written or deleted"):
+    with pytest.raises(
+        HeadwayError, match=rf"^{link} is a link: nothing is written or deleted"
+    ):
         change(link)
     assert link.is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
@@ -168,7 +174,9 @@ def test_a_run_that_several_paths_lead_to_is_listed_once(tiny, tmp_path):
     assert run_folders(runs) == [runs / "c", own]
 
 
-def test_every_folder_is_entered_once_however_many_links_lead_there(tiny, tmp_path, monkeypatch):
+def test_every_folder_is_entered_once_however_many_links_lead_there(
+    tiny, tmp_path, monkeypatch
+):
     entered = list[Path]()
     scan = finding._names_in
 
@@ -186,7 +194,9 @@ def test_every_folder_is_entered_once_however_many_links_lead_there(tiny, tmp_pa
     assert len(entered) == 6
 
 
-def test_a_run_deep_behind_a_link_is_found_although_a_link_deeper_down_leads_there(tiny, tmp_path):
+def test_a_run_deep_behind_a_link_is_found_although_a_link_deeper_down_leads_there(
+    tiny, tmp_path
+):
     far = Run.create(tmp_path / "far" / "sweep" / "seed=1", tiny).folder
     runs = tmp_path / "runs"
     (runs / "a" / "b").mkdir(parents=True)

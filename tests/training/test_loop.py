@@ -30,7 +30,9 @@ def test_rates_rise_stay_and_fall():
 def test_cooling_starts_when_the_loss_is_low_enough_and_then_training_ends(
     tiny, with_training, tmp_path
 ):
-    config = with_training(tiny, steps=400, cooldown_below=5.0, cooldown_steps=6, eval_every=2)
+    config = with_training(
+        tiny, steps=400, cooldown_below=5.0, cooldown_steps=6, eval_every=2
+    )
     run = train(config, tmp_path / "run")
     scales = {line["step"]: line["rate_scale"] for line in run.metrics()}
     assert max(scales) == 2 + 6
@@ -39,7 +41,9 @@ def test_cooling_starts_when_the_loss_is_low_enough_and_then_training_ends(
 
 def test_evaluation_in_chunks_is_evaluation(tiny, monkeypatch):
     task = tiny.task
-    model = Transformer(tiny.model, task.d_input, task.d_target, task.length, task.n_chains)
+    model = Transformer(
+        tiny.model, task.d_input, task.d_target, task.length, task.n_chains
+    )
     batch = held_out(task, 20, 0, "cpu")
     whole = evaluate(model, task, batch)
     monkeypatch.setattr("headway.training.losses.CHUNK", 7)
@@ -63,20 +67,28 @@ def test_metrics_of_tokens_tell_the_share_of_right_answers(tiny, tmp_path):
     task, last = run.task, run.metrics()[-1]
     batch = held_out(task, tiny.training.eval_examples, tiny.seed, "cpu")
     right = task.targets.accuracies(predictions(run.model(), batch), batch.targets)
-    assert last["accuracy"] == pytest.approx(dict(zip(task.hops, right.tolist(), strict=True)))
+    assert last["accuracy"] == pytest.approx(
+        dict(zip(task.hops, right.tolist(), strict=True))
+    )
     assert f", accuracy {right.mean().item():.1%}" in " ".join(str(run).split())
 
 
 def test_watching_sees_every_step(tiny, tmp_path):
     seen = []
-    train(tiny, tmp_path / "run", lambda _run, step, end, m: seen.append((step, end, m is None)))
+    train(
+        tiny,
+        tmp_path / "run",
+        lambda _run, step, end, m: seen.append((step, end, m is None)),
+    )
     assert seen == [(step, 12, step % 2 == 1) for step in range(1, 13)]
 
 
 DOCS = Path(__file__).parents[2] / "docs/training.md"
 
 
-def test_the_tracker_of_the_docs_gets_every_evaluation_and_the_config(tiny, tmp_path, monkeypatch):
+def test_the_tracker_of_the_docs_gets_every_evaluation_and_the_config(
+    tiny, tmp_path, monkeypatch
+):
     text = DOCS.read_text("utf-8").partition("## Losses to a tracker")[2]
     (code,) = re.findall(r"```python\n(.*?)```", text.partition("\n## ")[0], re.DOTALL)
     tracker = MagicMock()

@@ -28,7 +28,12 @@ def test_singular_values_come_near_one(shape):
 
 
 def test_batched_muon_is_muon_on_every_matrix_alone():
-    weights = [torch.randn(24, 8), torch.randn(32, 8), torch.randn(8, 32), torch.randn(8, 8)]
+    weights = [
+        torch.randn(24, 8),
+        torch.randn(32, 8),
+        torch.randn(8, 32),
+        torch.randn(8, 8),
+    ]
     parts = [3, 1, 1, 1]
     batched = [w.clone().requires_grad_() for w in weights]
     groups = [{"params": [w], "parts": p} for w, p in zip(batched, parts, strict=True)]
@@ -41,7 +46,9 @@ def test_batched_muon_is_muon_on_every_matrix_alone():
             means[i] = 0.9 * means[i] + 0.1 * gradient
             nesterov = 0.1 * gradient + 0.9 * means[i]
             rows = []
-            for w, g in zip(weight.chunk(parts[i]), nesterov.chunk(parts[i]), strict=True):
+            for w, g in zip(
+                weight.chunk(parts[i]), nesterov.chunk(parts[i]), strict=True
+            ):
                 scale = max(1, w.shape[0] / w.shape[1]) ** 0.5
                 rows.append(w * (1 - 0.02 * 0.1) - 0.02 * scale * obvious_update(g))
             weights[i] = torch.cat(rows)
@@ -70,5 +77,7 @@ def test_every_weight_has_one_optimiser_and_matrices_decay(optimizer):
         assert isinstance(optimisers[0], Muon)
         inside = [names[id(w)] for g in optimisers[0].param_groups for w in g["params"]]
         assert sorted(inside) == sorted(
-            n for n, w in model.named_parameters() if n.startswith("blocks.") and w.ndim == 2
+            n
+            for n, w in model.named_parameters()
+            if n.startswith("blocks.") and w.ndim == 2
         )

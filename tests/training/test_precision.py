@@ -24,7 +24,9 @@ def test_bfloat16_is_close_to_float32_and_weights_stay_float32(
 
     monkeypatch.setattr(Attention, "weigh", noting)
     half = train(with_training(tiny, precision="bfloat16"), tmp_path / "half")
-    assert seen == {(True, torch.bfloat16), (False, torch.float32)}, "evaluations are float32"
+    assert seen == {(True, torch.bfloat16), (False, torch.float32)}, (
+        "evaluations are float32"
+    )
     tensors, _ = read_tensors(half.folder / "state.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
     pairs = list(zip(half.metrics(), full.metrics(), strict=True))
@@ -51,7 +53,9 @@ def test_muon_multiplies_in_the_precision_of_the_run(
 
 
 @pytest.mark.parametrize("quicker", [False, True])
-def test_auto_is_bfloat16_where_it_is_quicker(tiny, with_training, tmp_path, monkeypatch, quicker):
+def test_auto_is_bfloat16_where_it_is_quicker(
+    tiny, with_training, tmp_path, monkeypatch, quicker
+):
     monkeypatch.setattr(environment, "multiplies_bfloat16", lambda: quicker)
     run = train(with_training(tiny, precision="auto"), tmp_path / "auto")
     name = "bfloat16" if quicker else "float32"
@@ -76,7 +80,9 @@ def test_auto_is_bfloat16_where_it_is_quicker(tiny, with_training, tmp_path, mon
 def test_whether_bfloat16_is_quicker_is_read_from_the_processor(
     monkeypatch, vendor, flags, quicker
 ):
-    monkeypatch.setattr(environment, "_cpuinfo", lambda *of: vendor if "vendor_id" in of else flags)
+    monkeypatch.setattr(
+        environment, "_cpuinfo", lambda *of: vendor if "vendor_id" in of else flags
+    )
     assert environment.multiplies_bfloat16.__wrapped__() is quicker
 
 
@@ -84,7 +90,9 @@ def test_computing_takes_subnormal_numbers_for_zero(tiny, tmp_path):
     weights = torch.ones(4, 4, requires_grad=True)
 
     def gradient(scale):
-        (found,) = torch.autograd.grad((weights @ torch.full((4, 4), scale)).sum(), weights)
+        (found,) = torch.autograd.grad(
+            (weights @ torch.full((4, 4), scale)).sum(), weights
+        )
         return found.max().item()
 
     run = Run.create(tmp_path / "run", tiny)
@@ -113,6 +121,8 @@ def test_a_run_of_a_device_that_is_not_here_is_studied_on_the_cpu(tiny, tmp_path
     run.save_checkpoint(0, run.new_model().state_dict())
     batch = run.task.sample(2, torch.Generator().manual_seed(0))
     assert run.model()(batch.inputs).device.type == "cpu"
-    with pytest.raises(HeadwayError, match=r"^device = 'cuda:99' is not allowed: .* here \(.+\)$"):
+    with pytest.raises(
+        HeadwayError, match=r"^device = 'cuda:99' is not allowed: .* here \(.+\)$"
+    ):
         require_device("cuda:99")
     require_device("cpu")

@@ -12,7 +12,9 @@ from headway.training import Run, evaluate, held_out, resume, train
 from headway.training.files import read_tensors, write_tensors
 
 
-@pytest.mark.parametrize(("optimizer", "train_examples"), [("adam", None), ("muon", 24)])
+@pytest.mark.parametrize(
+    ("optimizer", "train_examples"), [("adam", None), ("muon", 24)]
+)
 def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
     tiny, with_training, tmp_path, optimizer, train_examples
 ):
@@ -51,9 +53,16 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     tiny, with_training, tmp_path
 ):
     config = with_training(
-        tiny, optimizer="adam", learning_rate=1e30, steps=200, cooldown_steps=0, warmup_steps=0
+        tiny,
+        optimizer="adam",
+        learning_rate=1e30,
+        steps=200,
+        cooldown_steps=0,
+        warmup_steps=0,
     )
-    with pytest.raises(HeadwayError, match=r"the loss is (nan|inf) at step \d+.*last good"):
+    with pytest.raises(
+        HeadwayError, match=r"the loss is (nan|inf) at step \d+.*last good"
+    ):
         train(config, tmp_path / "run")
     run = Run.open(tmp_path / "run")
     assert run.status == "failed"
@@ -65,7 +74,9 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     assert torch.isfinite(evaluate(run.model(), run.task, batch)).all()
 
 
-def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_training, tmp_path):
+def test_attempts_are_given_up_in_the_same_places_after_kills(
+    tiny, with_training, tmp_path
+):
     config = with_training(tiny, steps=30, cooldown_steps=8, patience=6, save_every=3)
     whole = train(config, tmp_path / "whole")
     outcome = whole.outcome()
@@ -84,8 +95,12 @@ def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_trainin
     require_same(kept(broken), kept(whole))
 
 
-def test_what_was_found_in_weights_that_are_trained_on_is_forgotten(tiny, with_training, tmp_path):
-    config = with_training(tiny, steps=8, save_every=5, checkpoint_every=4, eval_every=4)
+def test_what_was_found_in_weights_that_are_trained_on_is_forgotten(
+    tiny, with_training, tmp_path
+):
+    config = with_training(
+        tiny, steps=8, save_every=5, checkpoint_every=4, eval_every=4
+    )
     folder = tmp_path / "run"
     with pytest.raises(InterruptError):
         train(config, folder, stop_at(5))
@@ -108,7 +123,9 @@ def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp
         ({**tensors, "model.embed.weight": torch.zeros(1, 1)}, about),
     ):
         write_tensors(path, spoilt, note)
-        with pytest.raises(HeadwayError, match=r"state\.safetensors does not fit the model"):
+        with pytest.raises(
+            HeadwayError, match=r"state\.safetensors does not fit the model"
+        ):
             resume(run.folder)
         assert run.checkpoint_steps() == [0, 4]
 

@@ -28,7 +28,9 @@ def test_a_run_says_where_its_numbers_come_from(tiny, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
     environment = run.read("environment.json")[0]
     assert environment["torch"] == torch.__version__
-    assert {"headway", "python", "processor", "threads", "command", "started"} <= set(environment)
+    assert {"headway", "python", "processor", "threads", "command", "started"} <= set(
+        environment
+    )
     assert json.loads((run.folder / "config.json").read_text())["seed"] == tiny.seed
 
 
@@ -58,10 +60,18 @@ LINES = [
 ]
 SPOILT = [
     *(("config.json", *case) for case in CONFIGS),
-    *(("outcome.json", text, r"outcome.json.* is (not allowed|missing)") for text in OUTCOMES),
-    *(("metrics.jsonl", line, r"metrics.jsonl, line 2( is not|: | = 3)") for line in LINES),
+    *(
+        ("outcome.json", text, r"outcome.json.* is (not allowed|missing)")
+        for text in OUTCOMES
+    ),
+    *(
+        ("metrics.jsonl", line, r"metrics.jsonl, line 2( is not|: | = 3)")
+        for line in LINES
+    ),
 ]
-"""Files of a run, their content or fields of it, or what is added to the evaluations."""
+"""Files of a run, their content or fields of it, or what is added to the
+evaluations.
+"""
 
 
 @pytest.mark.parametrize(("name", "content", "complaint"), SPOILT)
@@ -72,7 +82,11 @@ def test_a_spoilt_file_is_told_in_one_line(tiny, tmp_path, name, content, compla
     if content is None:
         path.unlink()
     elif name == "metrics.jsonl":
-        line = json.dumps({**EVALUATION, **content}) if isinstance(content, dict) else content
+        line = (
+            json.dumps({**EVALUATION, **content})
+            if isinstance(content, dict)
+            else content
+        )
         path.write_text(f"{path.read_text()}{line}\n")
     else:
         whole = isinstance(content, str)
@@ -84,8 +98,14 @@ def test_a_spoilt_file_is_told_in_one_line(tiny, tmp_path, name, content, compla
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [
-        *((lambda p, n=n: p.write_bytes(p.read_bytes()[:n]), "truncated") for n in (0, 7, 100, -5)),
-        (lambda path: write_tensors(path, {"x": torch.zeros(2)}, {}), "does not fit the model"),
+        *(
+            (lambda p, n=n: p.write_bytes(p.read_bytes()[:n]), "truncated")
+            for n in (0, 7, 100, -5)
+        ),
+        (
+            lambda path: write_tensors(path, {"x": torch.zeros(2)}, {}),
+            "does not fit the model",
+        ),
     ],
 )
 def test_a_spoilt_checkpoint_is_named(tiny, tmp_path, spoil, complaint):
@@ -111,7 +131,10 @@ def test_a_second_writer_is_refused(tiny, tmp_path):
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as other:
         assert other.stdout.readline() == "\n"
         assert run.status == "running"
-        with pytest.raises(HeadwayError, match="another process is writing"), run.writing():
+        with (
+            pytest.raises(HeadwayError, match="another process is writing"),
+            run.writing(),
+        ):
             pass
         other.communicate("\n")
     assert run.status == "stopped"
@@ -127,7 +150,9 @@ def test_a_folder_without_permission_is_named(tiny, tmp_path):
 def test_an_outcome_that_nothing_supports_is_refused(tiny, tmp_path):
     run = train(tiny, tmp_path / "run")
     run.write("outcome.json", {**run.read("outcome.json"), "step": 11})
-    with pytest.raises(HeadwayError, match=r"ends with step 12, but outcome\.json tells of 11"):
+    with pytest.raises(
+        HeadwayError, match=r"ends with step 12, but outcome\.json tells of 11"
+    ):
         run.metrics()
 
 
@@ -144,7 +169,10 @@ def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     run = train(tiny, tmp_path / "run")
     for name in ("circuit", "emergence", "circuit_0000004", "circuit_0000008"):
         run.write(f"{name}.json", {})
-    drafts = [".state.safetensors.draft-1", "checkpoints/.step_0000004.safetensors.draft-1"]
+    drafts = [
+        ".state.safetensors.draft-1",
+        "checkpoints/.step_0000004.safetensors.draft-1",
+    ]
     for name in drafts:
         (run.folder / name).write_text("")
     with run.writing():
@@ -198,7 +226,9 @@ def test_runs_of_sweeps_in_a_folder_of_sweeps_are_found(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("left", LEFT_BY_RUNS)
-def test_a_run_that_lost_its_config_is_told_and_other_folders_are_not(tiny, tmp_path, left):
+def test_a_run_that_lost_its_config_is_told_and_other_folders_are_not(
+    tiny, tmp_path, left
+):
     whole = Run.create(tmp_path / "alone", tiny).folder
     (tmp_path / "ask-model").mkdir()
     (tmp_path / "ask-model" / "asked.json").write_text("{}")
@@ -214,12 +244,17 @@ GIVEN_UP = [{"step": step, "partial": {}} for step in (5, 6)]
     ("ended", "told"),
     [
         (None, "stopped: {losses} after 7 steps, 1 min 01 s"),
-        ({"message": "the loss is nan"}, "failed: the loss is nan; {losses} after 7 steps, 1 min"),
+        (
+            {"message": "the loss is nan"},
+            "failed: the loss is nan; {losses} after 7 steps, 1 min",
+        ),
         ({}, "done: {losses} after 7 steps, 1 min 01 s"),
         ({"given_up": GIVEN_UP}, "1 min 01 s (given up before: attempts at step 5, 6)"),
     ],
 )
-def test_a_run_says_how_it_ended_and_its_losses(tiny, tmp_path, monkeypatch, ended, told):
+def test_a_run_says_how_it_ended_and_its_losses(
+    tiny, tmp_path, monkeypatch, ended, told
+):
     run = Run.create(tmp_path / "run", tiny)
     partial = dict.fromkeys(run.task.hops, 0.75)
     losses = {"train_loss": 1.0, "val_loss": 0.75, "partial": partial, "seconds": 61.0}

@@ -1,4 +1,6 @@
-"""Refusals of runs plainly larger than the machine: one line, before anything is taken."""
+"""Refusals of runs plainly larger than the machine: one line, before anything is
+taken.
+"""
 
 import resource
 import time
@@ -33,7 +35,10 @@ TOO_LARGE = [
 
 @pytest.mark.parametrize("field", TOO_LARGE)
 def test_a_field_that_is_too_large(tmp_path, field):
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, start = (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        time.perf_counter(),
+    )
     refused("train", "fast", field, "--folder", tmp_path / "run")
     assert time.perf_counter() - start < 5  # under 1 s where nothing else goes on
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
@@ -52,7 +57,9 @@ def test_a_field_that_is_too_large(tmp_path, field):
 @pytest.mark.parametrize("task", [fast().task, Conditional(), Hops()])
 def test_the_numbers_in_matrices_are_counted_as_they_are(model, task, tmp_path):
     built = Run(tmp_path, RunConfig(task=task, model=model)).new_model()
-    assert n_weights(model, task) == sum(w.numel() for w in built.parameters() if w.ndim == 2)
+    assert n_weights(model, task) == sum(
+        w.numel() for w in built.parameters() if w.ndim == 2
+    )
 
 
 def test_what_fits_the_machine_is_not_refused_and_nothing_is_made_of_what_does_not(
@@ -60,12 +67,16 @@ def test_what_fits_the_machine_is_not_refused_and_nothing_is_made_of_what_does_n
 ):
     require_size(tiny)
     monkeypatch.setattr("os.sysconf", lambda name: 2**6)
-    with pytest.raises(HeadwayError, match=r"\(model.*and cpu has 0 MiB: make it smaller"):
+    with pytest.raises(
+        HeadwayError, match=r"\(model.*and cpu has 0 MiB: make it smaller"
+    ):
         train(tiny, tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_of_somebodys_with_a_model_too_large_is_opened_but_not_built(tiny, tmp_path):
+def test_a_run_of_somebodys_with_a_model_too_large_is_opened_but_not_built(
+    tiny, tmp_path
+):
     config = replace(tiny, model=TransformerConfig(n_layers=10**6, d_model=10**6))
     run = Run.create(tmp_path / "run", config)
     with pytest.raises(HeadwayError, match=r"the model \(model\.\*\) would take"):
@@ -73,7 +84,9 @@ def test_a_run_of_somebodys_with_a_model_too_large_is_opened_but_not_built(tiny,
 
 
 def test_no_page_is_made_of_a_model_with_more_heads_than_any_has(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", replace(tiny, model=replace(tiny.model, n_layers=10**30)))
+    run = Run.create(
+        tmp_path / "run", replace(tiny, model=replace(tiny.model, n_layers=10**30))
+    )
     with pytest.raises(HeadwayError, match=r"model\.n_layers times .* at most 1000000"):
         heads_of(run)
 
@@ -90,7 +103,9 @@ def test_a_task_whose_sequences_cannot_be_is_one_line(tiny, field, number):
 
 def foreign(tiny, folder, fields) -> Run:
     """A run of somebody's, in whose config some fields have other values."""
-    task = {"conditional": Conditional(), "hops": Hops()}.get(fields.get("kind"), tiny.task)
+    task = {"conditional": Conditional(), "hops": Hops()}.get(
+        fields.get("kind"), tiny.task
+    )
     run = Run.create(folder, replace(tiny, task=task))
     config = run.read("config.json")
     for name, value in fields.items():
@@ -127,7 +142,9 @@ def test_a_foreign_run_is_opened_and_listed_and_no_page_is_made_of_too_much(
     row = listed(Entry(("run",), run.folder, ""))
     status = str(row.cells[STATUS])
     assert status == "stopped" or (named in status and "\n" not in status)
-    with pytest.raises(HeadwayError, match=rf"^[^\n]*config.json: [^\n]*{named} = [^\n]*$"):
+    with pytest.raises(
+        HeadwayError, match=rf"^[^\n]*config.json: [^\n]*{named} = [^\n]*$"
+    ):
         write_report(run.folder)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 700 * 1024
 

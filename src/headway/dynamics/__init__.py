@@ -1,4 +1,6 @@
-"""Training dynamics: when each path of a circuit emerged, and which paths depend on which."""
+"""Training dynamics: when each path of a circuit emerged, and which paths depend on
+which.
+"""
 
 from typing import TYPE_CHECKING
 

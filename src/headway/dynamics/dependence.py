@@ -1,8 +1,9 @@
 """Dependence: which paths of a circuit still form while another one is clamped.
 
-For every path of a circuit the same seed is trained again with that path blocked (`training.clamp`;
-the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates are those of the free
-run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
+For every path of a circuit the same seed is trained again with that path blocked
+(`training.clamp`; the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches
+and rates are those of the free run, step by step; nothing differs but the clamp.
+`sweeps.depend` trains; this module measures.
 """
 
 from collections.abc import Sequence
@@ -98,7 +99,8 @@ class Dependence(Finding):
             when += f" up to step {self.until}"
         lines = wrapped(
             f"{len(self.clamped)} of {counted(len(self.circuit), 'path')}, each clamped"
-            f" {when} in a training of the same seed; free training took {self.free.steps}"
+            f" {when} in a training of the same seed; free training took "
+            f"{self.free.steps}"
             f" steps, clamped ones could take {self.most}."
         )
         lines.append("")
@@ -109,7 +111,9 @@ class Dependence(Finding):
             lines += wrapped(row, rest="    ")
         clamped = {training.clamped for training in self.clamped}
         numbers = self._numbers
-        rest = [f"{numbers[path]} {path}" for path in self.circuit if path not in clamped]
+        rest = [
+            f"{numbers[path]} {path}" for path in self.circuit if path not in clamped
+        ]
         if rest:
             lines += wrapped("not clamped: " + "; ".join(rest), rest="    ")
         return "\n".join(lines)
@@ -120,7 +124,9 @@ class Dependence(Finding):
         return {path: str(number) for number, path in enumerate(self.circuit, start=1)}
 
     def _row(self, training: Training) -> list[str]:
-        """One training: number and path that was clamped, loss, hops learnt, paths missing."""
+        """One training: number and path that was clamped, loss, hops learnt, paths
+        missing.
+        """
         numbers = self._numbers
         formed = {grown.path for grown in self.free.paths if grown.formed}
         lacks = list[str]()
@@ -145,7 +151,9 @@ class Dependence(Finding):
             require(paths == others, "paths", paths, "the others of the circuit")
 
 
-def dependence(free: Run, clamped: Sequence[Run], circuit: Sequence[AttentionPath]) -> Dependence:
+def dependence(
+    free: Run, clamped: Sequence[Run], circuit: Sequence[AttentionPath]
+) -> Dependence:
     """Measures what became of a circuit's paths in trainings that are done.
 
     Args:

@@ -1,8 +1,10 @@
-"""Emergence: when each path of a circuit emerged (Musat 2024, section 9 and appendix D).
+"""Emergence: when each path of a circuit emerged (Musat 2024, section 9 and appendix
+D).
 
-Emergence is dated in two ways: by where the head attends at every checkpoint, and by how much the
-loss of that checkpoint's model rises without this attention. A head may attend long before the loss
-depends on it. If another head does the same, the loss may never depend on it.
+Emergence is dated in two ways: by where the head attends at every checkpoint, and by
+how much the loss of that checkpoint's model rises without this attention. A head may
+attend long before the loss depends on it. If another head does the same, the loss may
+never depend on it.
 """
 
 import math
@@ -37,10 +39,14 @@ from headway.training.data import held_out
 from headway.training.run import Run
 
 EMERGES_AT = 0.5
-"""The attention at which a path emerges, and the partial loss at which a hop is learnt."""
+"""The attention at which a path emerges, and the partial loss at which a hop is
+learnt.
+"""
 
 MATTERS = 0.02
-"""The least rise of the loss, at some checkpoint, for a path to count as needed at all."""
+"""The least rise of the loss, at some checkpoint, for a path to count as needed at
+all.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,14 +55,16 @@ class PathHistory:
 
     Attributes:
         path: layer, head and relation.
-        attention: mean attention along it, averaged over chains and held-out sequences; of a task
-            that names neither roles nor relations, over rows by what they matter to the last model.
-        loss_without: the loss of that checkpoint's model with this attention set to zero and all
-            else as it is (knock-out).
-        emerged: the step at which the attention first passes 0.5, interpolated between checkpoints;
-            None if it never does.
-        needed: the step at which the rise of the loss without it first passes half of its largest
-            value, interpolated likewise; None if the rise is never above 0.02.
+        attention: mean attention along it, averaged over chains and held-out sequences;
+            of a task that names neither roles nor relations, over rows by what they
+            matter to the last model.
+        loss_without: the loss of that checkpoint's model with this attention set to
+            zero and all else as it is (knock-out).
+        emerged: the step at which the attention first passes 0.5, interpolated between
+            checkpoints; None if it never does.
+        needed: the step at which the rise of the loss without it first passes half of
+            its largest value, interpolated likewise; None if the rise is never above
+            0.02.
     """
 
     path: WrittenPath
@@ -68,14 +76,15 @@ class PathHistory:
 
 @dataclass(frozen=True)
 class Timeline(Finding, Shown):
-    """The emergence of every path of a circuit, and the step at which every hop was learnt.
+    """The emergence of every path of a circuit, and the step at which every hop was
+    learnt.
 
     Attributes:
         steps: of the checkpoints.
         loss: of the model at every checkpoint, on the sequences of `loss_without`.
         paths: one history a path, in the order in which information flows.
-        hops: the step at which each partial loss first passes below 0.5, interpolated between
-            evaluations; None if it never does.
+        hops: the step at which each partial loss first passes below 0.5, interpolated
+            between evaluations; None if it never does.
         sequences: how many held-out sequences attention and losses are averaged over.
     """
 
@@ -95,11 +104,13 @@ class Timeline(Finding, Shown):
     def half(self) -> dict[AttentionPath, float | None]:
         """The step at which each path first has half of its final attention.
 
-        That dates paths of heads that never give most of their attention to one place, too; the
-        paper's fixed 0.5 is `PathHistory.emerged`.
+        That dates paths of heads that never give most of their attention to one place,
+        too; the paper's fixed 0.5 is `PathHistory.emerged`.
         """
         return {
-            history.path: crossing(self.steps, history.attention, history.attention[-1] / 2)
+            history.path: crossing(
+                self.steps, history.attention, history.attention[-1] / 2
+            )
             for history in self.paths
         }
 
@@ -113,7 +124,12 @@ class Timeline(Finding, Shown):
             lengths |= {len(history.attention), len(history.loss_without)}
         rising = bool(steps) and all(before < step for before, step in pairwise(steps))
         require(rising, "steps", steps, "rising")
-        require(lengths == {len(steps)}, "values in a curve", lengths, f"{len(steps)}, one a step")
+        require(
+            lengths == {len(steps)},
+            "values in a curve",
+            lengths,
+            f"{len(steps)}, one a step",
+        )
 
 
 @computes_as_usual
@@ -128,20 +144,23 @@ def emergence(
 ) -> Timeline:
     """Dates every path of a circuit over the checkpoints of a model.
 
-    Given a run, leaves the timeline in its `emergence.json`, unless its `circuit.json` holds
-    another circuit.
+    Given a run, leaves the timeline in its `emergence.json`, unless its `circuit.json`
+    holds another circuit.
 
     Args:
-        checkpoints: a run or its folder; or models by their step, together with their task.
-        circuit: the circuit of the last, what `discover` returned, or a file that holds it; by
-            default the run's own.
+        checkpoints: a run or its folder; or models by their step, together with their
+            task.
+        circuit: the circuit of the last, what `discover` returned, or a file that holds
+            it; by default the run's own.
         task: what the models were trained on, if models are given.
-        sequences: how many held-out sequences to average over (the paper's 32): at least 1.
+        sequences: how many held-out sequences to average over (the paper's 32): at
+            least 1.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called with how many checkpoints are done, and of how many.
 
     Raises:
-        HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
+        HeadwayError: if a checkpoint cannot be read, or a path is not one of this model
+            and task.
     """
     require_allowed("sequences", sequences, Counted)
     require_allowed("seed", seed, NotNegative | None)
@@ -150,8 +169,12 @@ def emergence(
     if not isinstance(run, Run):
         task = require_task(task)
         fits = isinstance(run, Mapping) and {*map(type, run)} == {int} and min(run) >= 0
-        require(fits, "checkpoints", run, "models by their steps, whole numbers from 0 on")
-        return _dated(sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch)
+        require(
+            fits, "checkpoints", run, "models by their steps, whole numbers from 0 on"
+        )
+        return _dated(
+            sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch
+        )
     require(task is None, "task", task, "None, as the run has its own")
     with run.writing(Timeline.FILE), run.computing():
         steps = run.checkpoint_steps()
@@ -184,7 +207,8 @@ def _dated(
 ) -> Timeline:
     """The timeline of a circuit's paths.
 
-    `learnt` has the step of every hop, and `trained_by` the config of the run, if they are known.
+    `learnt` has the step of every hop, and `trained_by` the config of the run, if they
+    are known.
     """
     last = with_tap(load(steps[-1]), task)
     batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
@@ -225,7 +249,9 @@ def _history(
     attention: Sequence[float],
     without: list[float],
 ) -> PathHistory:
-    """A path with its dates, from the attention along it and the losses with and without it."""
+    """A path with its dates, from the attention along it and the losses with and
+    without it.
+    """
     rise = list[float]()
     for loss, own in zip(without, whole, strict=True):
         # Where the model itself gives no numbers, nothing rises above that.
@@ -244,10 +270,14 @@ def saved_timeline(run: Run) -> Timeline:
     Raises:
         HeadwayError: if there is none.
     """
-    return run.load(Timeline) or missing(run, "its paths are not dated; do it with", "emergence")
+    return run.load(Timeline) or missing(
+        run, "its paths are not dated; do it with", "emergence"
+    )
 
 
-def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[str, float | None]:
+def hop_steps(
+    metrics: list[dict[str, Any]], hop_names: Sequence[str]
+) -> dict[str, float | None]:
     """The step at which every partial loss first passes below 0.5."""
     steps = [line["step"] for line in metrics]
     return {
@@ -256,7 +286,9 @@ def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[s
     }
 
 
-def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, str]]) -> bool | None:
+def learnt_in_order(
+    hops: dict[str, float | None], order: Sequence[tuple[str, str]]
+) -> bool | None:
     """True if of every (earlier, later) pair of hops the earlier was learnt first.
 
     Pairs of which neither was learnt do not count; None if no pair counts.
@@ -267,8 +299,12 @@ def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, st
     return all(held) if held else None
 
 
-def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
-    """The step at which a curve first passes a level, by linear interpolation; None if never."""
+def crossing(
+    steps: Sequence[int], values: Sequence[float], level: float
+) -> float | None:
+    """The step at which a curve first passes a level, by linear interpolation; None if
+    never.
+    """
     passed = [at for at, value in enumerate(values) if value > level]
     if not passed:
         return None

@@ -13,7 +13,9 @@ SPARKS = 18
 
 def of_timeline(timeline: "Timeline") -> str:
     """The emergence of paths, and the steps at which hops were learnt."""
-    dated = paths_table(timeline) if timeline.paths else ["the circuit has no path to date"]
+    dated = (
+        paths_table(timeline) if timeline.paths else ["the circuit has no path to date"]
+    )
     if timeline.hops:
         learnt = [f"{hop} {at_step(step)}" for hop, step in timeline.hops.items()]
         dated += wrapped(f"partial loss below 0.5 at step:  {'   '.join(learnt)}")
@@ -21,7 +23,9 @@ def of_timeline(timeline: "Timeline") -> str:
 
 
 def paths_table(timeline: "Timeline") -> list[str]:
-    """Every path with the curves of its attention and of the loss without it, and its dates."""
+    """Every path with the curves of its attention and of the loss without it, and its
+    dates.
+    """
     names = [str(history.path) for history in timeline.paths]
     longest = max(map(len, ["path", *names]))
     sparks = min(SPARKS, (width() - longest - 29) // 2)
@@ -35,12 +39,16 @@ def paths_table(timeline: "Timeline") -> list[str]:
         rows.append(row)
     lines = aligned(rows, "<<>><>")
     lines += wrapped(
-        "to half, to 0.5: the steps at which the attention along the path first has half of its"
+        "to half, to 0.5: the steps at which the attention along the path first "
+        "has half of its"
         " final value, and passes 0.5; never, if it always stays below that"
     )
-    lines += wrapped("knocked out: the loss with this attention set to zero, all else as it is")
     lines += wrapped(
-        "needed: the step at which the rise of that loss is half of its largest; never, if it"
+        "knocked out: the loss with this attention set to zero, all else as it is"
+    )
+    lines += wrapped(
+        "needed: the step at which the rise of that loss is half of its largest; "
+        "never, if it"
         " always rises by less than 0.02"
     )
     return lines

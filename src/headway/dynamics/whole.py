@@ -35,7 +35,9 @@ AGAIN: dict[type[Finding], tuple[str, ...]] = {
     Dependence: ("depend",),
     Certificate: ("circuit", "--certify"),
 }
-"""Kinds of findings about a circuit, each with the verb and option that make it again."""
+"""Kinds of findings about a circuit, each with the verb and option that make it
+again.
+"""
 
 ABOUT_IT = (Timeline, Dependence, Certificate)
 """Kinds of findings that are about the circuit that was discovered."""
@@ -48,7 +50,9 @@ Findings = Mapping[type[Finding], Any]
 
 
 def faults_of(folder: Path) -> list[str]:
-    """The faults of a run's folder, a line each; empty if nothing is. Changes nothing."""
+    """The faults of a run's folder, a line each; empty if nothing is. Changes
+    nothing.
+    """
     faults: list[str] = []
 
     def tried(look: Callable[[], Any]) -> Any:
@@ -73,21 +77,31 @@ def faults_of(folder: Path) -> list[str]:
         here = replace(run, config=replace(run.config, device=run.device))
         tried(lambda: Trainer.restored(here))
         is_done = tried(lambda: run.status) == "done"
-        faults += missing_checkpoints(run, metrics[-1]["step"] if metrics else 0, is_done)
+        faults += missing_checkpoints(
+            run, metrics[-1]["step"] if metrics else 0, is_done
+        )
     for path in sorted(run.folder.rglob(".*.draft-*")):
-        faults.append(f"{path} was left by a writer that was stopped; the next to write removes it")
+        faults.append(
+            f"{path} was left by a writer that was stopped; the next to write "
+            "removes it"
+        )
     return list(dict.fromkeys(faults))
 
 
 def missing_checkpoints(run: Run, last: int, is_done: bool) -> Iterator[str]:
-    """A line on the checkpoints that a run should have by its last evaluation and lacks."""
+    """A line on the checkpoints that a run should have by its last evaluation and
+    lacks.
+    """
     kept = {*run.checkpoint_steps()}
     due = scheduled(run.config.training, last, is_done)
     missing = (str(step) for step in due if step not in kept)
     named = [*islice(missing, NAMED)]
     if named:
         more = ", …" if len(named) == NAMED else ""
-        yield f"{run.folder}: the checkpoints of steps {', '.join(named)}{more} are missing"
+        yield (
+            f"{run.folder}: the checkpoints of steps {', '.join(named)}{more} "
+            "are missing"
+        )
 
 
 def disagreements(run: Run, found: Findings) -> Iterator[str]:
@@ -104,12 +118,18 @@ def disagreements(run: Run, found: Findings) -> Iterator[str]:
     for kind, finding in found.items():
         why = None if finding is None else _disagreement(finding, heads, discovery)
         if why is not None:
-            yield f"{run.folder}: {kind.FILE} {why}: {command(*AGAIN[kind], run.folder)}"
+            yield (
+                f"{run.folder}: {kind.FILE} {why}: {command(*AGAIN[kind], run.folder)}"
+            )
     yield from _of_another_task(run, found)
 
 
-def _disagreement(finding: Finding, heads: set[Head], discovery: Discovery | None) -> str | None:
-    """The other model or circuit that a finding is about; None if it is about the run's."""
+def _disagreement(
+    finding: Finding, heads: set[Head], discovery: Discovery | None
+) -> str | None:
+    """The other model or circuit that a finding is about; None if it is about the
+    run's.
+    """
     other = "is of another model than config.json"
     strange = [head for head in heads_in(finding, heads) if head not in heads]
     if strange:
@@ -124,7 +144,9 @@ def _disagreement(finding: Finding, heads: set[Head], discovery: Discovery | Non
 
 
 def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
-    """Lines on findings with steps that the run does not come to, or of other roles or hops."""
+    """Lines on findings with steps that the run does not come to, or of other roles or
+    hops.
+    """
     discovery = found.get(Discovery)
     timeline = found.get(Timeline)
     certificate = found.get(Certificate)
@@ -134,7 +156,9 @@ def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
         if discovery.standing != standing_of(run.task):
             yield f"{run.folder}: circuit.json: standing is of another task's roles"
         if not {*discovery.evidence.intact} <= hops:
-            yield f"{run.folder}: circuit.json: evidence.intact is of another task's hops"
+            yield (
+                f"{run.folder}: circuit.json: evidence.intact is of another task's hops"
+            )
     if timeline:
         steps["emergence.json"] = timeline.steps[-1]
         if not {*timeline.hops} <= hops:
@@ -165,11 +189,16 @@ def unknown_relations(run: Run, found: Findings) -> Iterator[str]:
     for kind, finding in found.items():
         paths = sorted(set(paths_in(finding))) if finding is not None else []
         if odd := [path for path in paths if not is_known(path)]:
-            yield f"{run.folder}: {kind.FILE}: {odd[0]} is along no relation of the run's task"
+            yield (
+                f"{run.folder}: {kind.FILE}: {odd[0]} is along no relation of "
+                "the run's task"
+            )
 
 
 def circuits_in(finding: Any) -> list[Circuit]:
-    """What a finding says of every head of a model; empty if it speaks of paths alone."""
+    """What a finding says of every head of a model; empty if it speaks of paths
+    alone.
+    """
     if isinstance(finding, MinimalCircuits):
         return [finding.idle]
     return [finding.circuit] if isinstance(finding, Discovery | Certificate) else []
@@ -204,7 +233,11 @@ def heads_in(finding: Any, heads: set[Head]) -> set[Head]:
         named |= {*finding.evidence.alone}
         tables = finding.attention.values()
         for table in islice(tables, 1):  # all are of one size
-            cells = {(layer, head) for layer, row in enumerate(table) for head in range(len(row))}
+            cells = {
+                (layer, head)
+                for layer, row in enumerate(table)
+                for head in range(len(row))
+            }
             named |= cells if heads <= cells else {(len(table), 0)}
     return named
 

@@ -1,4 +1,6 @@
-"""Ways to a model's circuit: a search among what its task names, heads read blind, all sets."""
+"""Ways to a model's circuit: a search among what its task names, heads read blind, all
+sets.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,15 +1,17 @@
-"""Circuits by way of corrupted sequences, of models with more heads than can be tried one by one.
+"""Circuits by way of corrupted sequences, of models with more heads than can be tried
+one by one.
 
-Every head attends as it does in the corrupted sequence (`Batch.corrupted`), where the answer cannot
-be known, but for those of the circuit. One backward pass tells how much of the gap between the two
-losses a path in a head would close, to first order (attribution patching: Nanda 2023; Syed et al.
-2023). Forward passes judge: the fewest heads, in this order, that close enough, and of these none
-that can be spared.
+Every head attends as it does in the corrupted sequence (`Batch.corrupted`), where the
+answer cannot be known, but for those of the circuit. One backward pass tells how much
+of the gap between the two losses a path in a head would close, to first order
+(attribution patching: Nanda 2023; Syed et al.
+2023). Forward passes judge: the fewest heads, in this order, that close enough, and of
+these none that can be spared.
 
-Corruption leaves the heads below as they were that bring what those heads look for. So a second
-backward pass, in the model as it is, ranks paths below by what they do for the attention along the
-circuit's. Of the first, each is cut by itself: where much of that attention goes, it belongs to the
-circuit, too.
+Corruption leaves the heads below as they were that bring what those heads look for. So
+a second backward pass, in the model as it is, ranks paths below by what they do for the
+attention along the circuit's. Of the first, each is cut by itself: where much of that
+attention goes, it belongs to the circuit, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +31,9 @@ from headway.replace.mechanism import Corrupted, KnockOut, Paths
 from headway.replace.patterns import Attention, along_all, tap_of
 
 BRINGS = 0.1
-"""The least share of the attention along paths that must be lost with a path below them."""
+"""The least share of the attention along paths that must be lost with a path below
+them.
+"""
 
 COUNTS = (1, 2, 4, 8, 16)
 """Heads that are tried together, until the loss is below the threshold."""
@@ -42,16 +46,20 @@ Effects = Mapping[AttentionPath, float]
 
 
 @torch.no_grad()
-def found(bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[float]) -> Circuit:
-    """The fewest heads with a path each that take the loss below a limit, and what they need.
+def found(
+    bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[float]
+) -> Circuit:
+    """The fewest heads with a path each that take the loss below a limit, and what they
+    need.
 
     Args:
         bench: whose rows without a path are `corrupted`.
-        yardstick: has the loss to stay below with all other heads as in the corrupted sequences. Of
-            a gap, half of what may be left open is kept for other sequences.
-        candidate_attention: the least attention along a path beyond that in the corrupted
-            sequences, tried in order until the loss is below the threshold; else the circuit with
-            the least loss is taken.
+        yardstick: has the loss to stay below with all other heads as in the corrupted
+            sequences. Of a gap, half of what may be left open is kept for other
+            sequences.
+        candidate_attention: the least attention along a path beyond that in the
+            corrupted sequences, tried in order until the loss is below the threshold;
+            else the circuit with the least loss is taken.
     """
     limit = yardstick.limits(bench)[-1]
     threshold = limit if yardstick.loss else (bench.loss() + limit) / 2
@@ -80,10 +88,15 @@ def found(bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[floa
 
 
 def _best(effects: Effects, attention: Attention, least: float) -> list[AttentionPath]:
-    """Of every head the path with the largest effect along which it attends, the largest first."""
+    """Of every head the path with the largest effect along which it attends, the
+    largest first.
+    """
     best: dict[Head, AttentionPath] = {}
     for path in sorted(effects, key=lambda path: -effects[path]):
-        if effects[path] > 0 and attention[path.relation][path.layer][path.head] >= least:
+        if (
+            effects[path] > 0
+            and attention[path.relation][path.layer][path.head] >= least
+        ):
             best.setdefault(path.at, path)
     return list(best.values())
 
@@ -94,7 +107,9 @@ def _effects(
     kind: type[Paths] | type[KnockOut],
     measured: Measured | None = None,
 ) -> Effects:
-    """By how much every path, put in or knocked out, lowers the loss or what is measured."""
+    """By how much every path, put in or knocked out, lowers the loss or what is
+    measured.
+    """
     names = bench.patterns.used_as("path")
     paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
     changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
@@ -102,12 +117,15 @@ def _effects(
     return dict(zip(paths, found, strict=True))
 
 
-def _needs(bench: Bench, paths: Sequence[AttentionPath], least: float) -> list[AttentionPath]:
+def _needs(
+    bench: Bench, paths: Sequence[AttentionPath], least: float
+) -> list[AttentionPath]:
     """The paths below others without which much of the attention along these is lost.
 
-    The first `MOST` by their effect on the log-odds of that attention, to first order, are cut in
-    the model as it is, one by one. Relations that lead all queries to one place are left out: what
-    is brought from there is the same everywhere, so it tells no key from others.
+    The first `MOST` by their effect on the log-odds of that attention, to first order,
+    are cut in the model as it is, one by one. Relations that lead all queries to one
+    place are left out: what is brought from there is the same everywhere, so it tells
+    no key from others.
     """
     if not paths:
         return []
@@ -162,7 +180,9 @@ class _Looked:
         seen = attention_patterns(self.bench.model, self.bench.batch.inputs, tap)
         self.bench.add_forwards(1.0)
         every = slice(None)
-        left = sum(self.along(seen[:, *one.at], one, every).item() for one in self.paths)
+        left = sum(
+            self.along(seen[:, *one.at], one, every).item() for one in self.paths
+        )
         attention = self.patterns.attention
         whole = sum(attention[one.relation][one.layer][one.head] for one in self.paths)
         return 1 - left / whole

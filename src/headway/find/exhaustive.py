@@ -1,14 +1,15 @@
-"""Every circuit among some candidate paths, by judging sets of paths, the smallest first.
+"""Every circuit among some candidate paths, by judging sets of paths, the smallest
+first.
 
-A set of paths *serves* if what it costs is below a limit: here the cost of exchanging all that is
-beside it, with its heads attending along its paths alone. It is *minimal* if it serves and no
-proper subset does. Costs need not fall as paths are added, so that nothing is concluded from one
-set about another, but for what holds by definition:
+A set of paths *serves* if what it costs is below a limit: here the cost of exchanging
+all that is beside it, with its heads attending along its paths alone. It is *minimal*
+if it serves and no proper subset does. Costs need not fall as paths are added, so that
+nothing is concluded from one set about another, but for what holds by definition:
 
 - A set that holds a smaller one that serves is not minimal, and is not judged.
 
-It must serve with the layers above any layer free, too. Whether it does depends on its paths up to
-that layer alone, and where those fail, no set that has them is judged.
+It must serve with the layers above any layer free, too. Whether it does depends on its
+paths up to that layer alone, and where those fail, no set that has them is judged.
 """
 
 import math
@@ -66,7 +67,8 @@ class MinimalCircuits(Finding):
         sequences: how many were exchanged.
         candidates: the paths that circuits were chosen from.
         idle: what every head does of which no path is chosen.
-        circuits: the minimal ones, the smallest first; of those with the same cells one.
+        circuits: the minimal ones, the smallest first; of those with the same cells
+            one.
         costs: of each.
         right: those of the first `MOST_JUDGED` that get three yeses, by number.
         judged: sets of paths that were judged, those of lower layers alone included.
@@ -99,7 +101,11 @@ class MinimalCircuits(Finding):
     @property
     def core(self) -> tuple[AttentionPath, ...]:
         """The paths that all of these circuits have."""
-        return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
+        return (
+            tuple(sorted(set.intersection(*map(set, self.circuits))))
+            if self.circuits
+            else ()
+        )
 
     @property
     def sentences(self) -> list[str]:
@@ -114,10 +120,13 @@ class MinimalCircuits(Finding):
             f" {sets} of paths, {self.sequences} sequences{took}",
         ]
         if self.complete:
-            sentences.append("complete: every set was judged, or ruled out by what was judged")
+            sentences.append(
+                "complete: every set was judged, or ruled out by what was judged"
+            )
         else:
             sentences.append(
-                f"NOT complete: larger sets than those of {self.searched} paths were not judged;"
+                f"NOT complete: larger sets than those of {self.searched} paths "
+                "were not judged;"
                 " --most allows more"
             )
         if not self.circuits:
@@ -131,13 +140,18 @@ class MinimalCircuits(Finding):
             f"complete, with nothing spare, too: {len(self.right)} of {judged}",
         ]
         if not any(set(circuit) == set(self.discovered) for circuit in self.circuits):
-            sentences.append("the circuit that the search discovered is not one of them")
+            sentences.append(
+                "the circuit that the search discovered is not one of them"
+            )
         return sentences
 
     def line_of(self, number: int) -> str:
         """One of the circuits, in words."""
         circuit = self.circuits[number]
-        line = f"{number + 1}: {counted(len(circuit), 'path')}, cost {self.costs[number]:.3f}"
+        line = (
+            f"{number + 1}: {counted(len(circuit), 'path')}, cost "
+            f"{self.costs[number]:.3f}"
+        )
         if number in self.right:
             line += "; three yeses"
         if set(circuit) == set(self.discovered):
@@ -169,7 +183,12 @@ class MinimalCircuits(Finding):
         count = len(self.costs)
         allowed = f"{len(self.circuits)}, one a circuit"
         require(count == len(self.circuits), "number of costs", count, allowed)
-        require({*self.right} <= {*range(count)}, "right", self.right, f"numbers below {count}")
+        require(
+            {*self.right} <= {*range(count)},
+            "right",
+            self.right,
+            f"numbers below {count}",
+        )
 
 
 @computes_as_usual
@@ -183,28 +202,31 @@ def every_circuit(
     seed: int | None = None,
     watch: Callable[[int, int, int], None] = lambda *_: None,
 ) -> MinimalCircuits:
-    """All minimal circuits of a trained model, made of the paths that `discover` may choose from.
+    """All minimal circuits of a trained model, made of the paths that `discover` may
+    choose from.
 
-    Candidates are the paths along which a head sends at least 0.1 of its attention on average, but
-    for those of the last layer that end where no answer is read. A circuit is enough: with all
-    that is beside it exchanged, and its heads attending along its paths alone, answers stay. The
-    limit is that of the verdicts, whatever the discovered circuit costs. A run keeps all this.
+    Candidates are the paths along which a head sends at least 0.1 of its attention on
+    average, but for those of the last layer that end where no answer is read. A circuit
+    is enough: with all that is beside it exchanged, and its heads attending along its
+    paths alone, answers stay. The limit is that of the verdicts, whatever the
+    discovered circuit costs. A run keeps all this.
 
     Args:
-        model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
+        model: a run in which a circuit was discovered, or its folder; or a model (see
+            `discover`).
         task: the model's task, if a model is given.
-        found: what `discover` found, if a model is given. Of a run, by default what it keeps; these
-            are then kept, too.
+        found: what `discover` found, if a model is given. Of a run, by default what it
+            keeps; these are then kept, too.
         sequences: how many to judge on, at least 8.
-        most: sets of paths to judge at most. The search goes from small to large sets, and ends
-            before a size that would take more.
+        most: sets of paths to judge at most. The search goes from small to large sets,
+            and ends before a size that would take more.
         seed: of the sequences; by default the run's, or 0.
-        watch: called with a number of paths, how many sets were judged and how many minimal ones
-            found.
+        watch: called with a number of paths, how many sets were judged and how many
+            minimal ones found.
 
     Raises:
-        HeadwayError: if no circuit was discovered, nothing can be exchanged, or an argument is out
-            of range.
+        HeadwayError: if no circuit was discovered, nothing can be exchanged, or an
+            argument is out of range.
     """
     require_allowed("sequences", sequences, Sequences)
     require_allowed("most", most, AtLeastOne)
@@ -265,7 +287,8 @@ def _every(
 def told_apart(
     exchange: Exchange, sets: Sequence[tuple[AttentionPath, ...]]
 ) -> list[tuple[AttentionPath, ...]]:
-    """The first of some circuits that lead to the same cells, in the sequences and their partners.
+    """The first of some circuits that lead to the same cells, in the sequences and
+    their partners.
 
     No exchange tells such circuits apart.
     """
@@ -310,15 +333,18 @@ class Exhaustive:
     Attributes:
         idle: what every head does that has none of its paths chosen.
         minimal: those found so far.
-        judged: how many sets were judged so far, those of the lower layers alone included.
-        searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
-            was judged, the number of candidates if no set is missing.
+        judged: how many sets were judged so far, those of the lower layers alone
+            included.
+        searched: all minimal sets of up to so many paths are known: -1 if not even the
+            empty set was judged, the number of candidates if no set is missing.
 
     Args:
-        losses: of candidates, or what they cost; perhaps infinity where it is not below a limit.
+        losses: of candidates, or what they cost; perhaps infinity where it is not below
+            a limit.
         candidates: the paths to choose from.
         known: a circuit; heads do what they do in it, but for its paths.
-        threshold: to stay below, with every head replaced and with the layers above any free.
+        threshold: to stay below, with every head replaced and with the layers above any
+            free.
         most: the search ends before more sets than this are judged; by default never.
         watch: told after every size, and now and then within.
     """
@@ -343,7 +369,8 @@ class Exhaustive:
         self._lower: dict[tuple[int, int], list[Chosen]] = {}
 
     def search(self, first: bool = False) -> list[Chosen]:
-        """The minimal sets, the smallest first; ends early if there would be too much to judge.
+        """The minimal sets, the smallest first; ends early if there would be too much
+        to judge.
 
         With `first`, the smallest size at which a set serves is the last.
         """
@@ -358,7 +385,9 @@ class Exhaustive:
         return self.minimal
 
     def _sets(self, layers: Sequence[int], size: int) -> list[Chosen]:
-        """The sets of a size in some layers that may be minimal: those below the last serve."""
+        """The sets of a size in some layers that may be minimal: those below the last
+        serve.
+        """
         if not layers:
             return [] if size else [frozenset()]
         *below, last = layers
@@ -374,14 +403,18 @@ class Exhaustive:
         return any(smaller <= paths for smaller in self.minimal)
 
     def _serving_below(self, layers: Sequence[int], size: int) -> list[Chosen]:
-        """The sets of a size in some layers that serve with those above free, judged once."""
+        """The sets of a size in some layers that serve with those above free, judged
+        once.
+        """
         key = len(layers), size
         if key not in self._lower:
             sets = self._sets(layers, size)
             self._lower[key] = self._serving(sets, layers[-1], size) if layers else sets
         return self._lower[key]
 
-    def _serving(self, sets: Sequence[Chosen], above: int | None, size: int) -> list[Chosen]:
+    def _serving(
+        self, sets: Sequence[Chosen], above: int | None, size: int
+    ) -> list[Chosen]:
         """Those of some sets that serve, with those above a layer free."""
         if self.judged + len(sets) > self.most:
             raise _TooManyError
@@ -390,13 +423,19 @@ class Exhaustive:
         for start in range(0, len(sets), AT_ONCE):
             some = sets[start : start + AT_ONCE]
             found = self.losses([self.mechanisms(one, above) for one in some], limit)
-            serving += [one for one, loss in zip(some, found, strict=True) if loss < limit]
+            serving += [
+                one for one, loss in zip(some, found, strict=True) if loss < limit
+            ]
             self.judged += len(some)
             self.watch(size, self.judged, len(self.minimal))
         return serving
 
-    def mechanisms(self, chosen: Chosen, above: int | None = None) -> dict[Head, Mechanism]:
-        """The mechanisms of a set; heads above a layer that have candidates are left free."""
+    def mechanisms(
+        self, chosen: Chosen, above: int | None = None
+    ) -> dict[Head, Mechanism]:
+        """The mechanisms of a set; heads above a layer that have candidates are left
+        free.
+        """
         replaced = Circuit.of(chosen, self.idle)
         return {
             head: mechanism

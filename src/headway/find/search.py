@@ -1,17 +1,19 @@
 """The search: from a trained model's attention to a mechanism for every head.
 
-The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E): look at a head's
-attention, guess a mechanism, keep the simplest guess that leaves the loss small, until every head
-has one. Here heads that can be spared get their mean pattern before (see `spared`). The guesses
-come from the attention along relations. Heads share what may be lost between the model's own loss
-and the threshold, so that the first cannot spend it all (`propose`). If that does not serve, heads
-are changed one by one (`mended`). Then all that is not needed is removed (`simplify`).
+The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E): look
+at a head's attention, guess a mechanism, keep the simplest guess that leaves the loss
+small, until every head has one. Here heads that can be spared get their mean pattern
+before (see `spared`). The guesses come from the attention along relations. Heads share
+what may be lost between the model's own loss and the threshold, so that the first
+cannot spend it all (`propose`). If that does not serve, heads are changed one by one
+(`mended`). Then all that is not needed is removed (`simplify`).
 
-There is a trap in replacing all heads at once. A head that joins the tokens of a pair helps the
-heads above it to find where to attend. Once their attention is replaced as well, they need no help,
-and the head below seems useless (the paper sees it too: made uniform, its first layer costs only
-0.05 to 0.10). So a mechanism must keep the loss low in two ways: with every head replaced, and with
-the useful heads of the layers above it attending freely.
+There is a trap in replacing all heads at once. A head that joins the tokens of a pair
+helps the heads above it to find where to attend. Once their attention is replaced as
+well, they need no help, and the head below seems useless (the paper sees it too: made
+uniform, its first layer costs only 0.05 to 0.10). So a mechanism must keep the loss low
+in two ways: with every head replaced, and with the useful heads of the layers above it
+attending freely.
 """
 
 import math
@@ -31,11 +33,13 @@ CANDIDATE_ATTENTION = (0.3, 0.1)
 """A head may use the paths along which it attends so much; tried in turn."""
 
 DRAFT_MARGIN = 0.9
-"""A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
+"""A draft must stay below this part of the threshold, so as seldom to fail on all
+sequences.
+"""
 
 MARGIN = 0.97
-"""A circuit must stay below this part of the threshold on the sequences that it was searched on, so
-that it stays below the threshold on others."""
+"""A circuit must stay below this part of the threshold on the sequences that it was
+searched on, so that it stays below the threshold on others."""
 
 LIKELIEST = 16
 """Changes that are judged together, those first that help most to first order."""
@@ -44,8 +48,8 @@ WORTHWHILE = 0.02
 """A change must close this share of what is left between the loss and the threshold."""
 
 SPENT_FIRST = 0.8
-"""The share of what may be lost that is open before any head is placed; the rest opens head by
-head."""
+"""The share of what may be lost that is open before any head is placed; the rest opens
+head by head."""
 
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
@@ -63,18 +67,24 @@ def search(
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
-    Drafted on a few sequences, mended and settled on all of them. If no circuit is found below the
-    threshold, the one with the least loss.
+    Drafted on a few sequences, mended and settled on all of them. If no circuit is
+    found below the threshold, the one with the least loss.
 
     Args:
         bench: judges candidates, first by a few sequences.
-        threshold: the loss to stay below with every head replaced, and with useful heads free.
+        threshold: the loss to stay below with every head replaced, and with useful
+            heads free.
         among: the relations that heads may follow, tried in order until a draft serves.
-        candidate_attention: see `CANDIDATE_ATTENTION`; tried until what is proposed serves.
-        spared: the heads that are not needed: each gets its mean pattern, for good. The others have
-            a path, if there is one that they may follow. None if that is not known of any head.
+        candidate_attention: see `CANDIDATE_ATTENTION`; tried until what is proposed
+            serves.
+        spared: the heads that are not needed: each gets its mean pattern, for good. The
+            others have a path, if there is one that they may follow. None if that is
+            not known of any head.
     """
-    few, every = First(bench, min(DRAFT, bench.sequences)), First(bench, bench.sequences)
+    few, every = (
+        First(bench, min(DRAFT, bench.sequences)),
+        First(bench, bench.sequences),
+    )
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
     searched = [head for head in bench.heads if head not in (spared or ())]
@@ -105,8 +115,11 @@ def search(
     return circuit
 
 
-def twice(circuit: Circuit, lowest: int = -1, rows: str | None = None) -> list[Replaced]:
-    """A circuit whole, and with its useful heads free: those above each layer from the lowest.
+def twice(
+    circuit: Circuit, lowest: int = -1, rows: str | None = None
+) -> list[Replaced]:
+    """A circuit whole, and with its useful heads free: those above each layer from the
+    lowest.
 
     With `rows`, these stand in rows without a path while heads are free.
     """
@@ -124,15 +137,18 @@ def losses_twice(
     limit: float = math.inf,
     lowest: Sequence[int] | None = None,
 ) -> list[float]:
-    """The loss of each circuit with every head replaced, or with useful heads free if that is more.
+    """The loss of each circuit with every head replaced, or with useful heads free if
+    that is more.
 
-    Of two ways to fill rows without a path while heads are free the one with less loss counts.
+    Of two ways to fill rows without a path while heads are free the one with less loss
+    counts.
 
     Args:
         bench: judges them.
         circuits: that are judged.
         limit: infinity stands for a loss that is not below it.
-        lowest: of each, the lowest layer above which heads are free; by default there is none.
+        lowest: of each, the lowest layer above which heads are free; by default there
+            is none.
     """
     from_layer = [-1] * len(circuits) if lowest is None else lowest
     layered = [*zip(circuits, from_layer, strict=True)]
@@ -160,9 +176,10 @@ def mended(
 ) -> Circuit:
     """A circuit with one head after the other changed as helps most, until it serves.
 
-    A head may get one path more or less, one alone, or a plain mechanism. Of the loss with every
-    head replaced and those with useful heads free the worst counts; the changes that lower it most
-    to first order are judged first. The search ends where none is `WORTHWHILE`.
+    A head may get one path more or less, one alone, or a plain mechanism. Of the loss
+    with every head replaced and those with useful heads free the worst counts; the
+    changes that lower it most to first order are judged first. The search ends where
+    none is `WORTHWHILE`.
     """
     loss = worst_of(bench, circuit)
     while loss >= threshold:
@@ -186,7 +203,8 @@ def likeliest_changes(
     candidates: Mapping[Head, Sequence[str]],
     plain: Sequence[Mechanism],
 ) -> list[HeadChange]:
-    """The changes of single heads that lower a circuit's loss to first order, the most first.
+    """The changes of single heads that lower a circuit's loss to first order, the most
+    first.
 
     All of them if none has a slope: then what helps is not known before.
     """
@@ -205,9 +223,13 @@ def likeliest_changes(
 def first_better(
     bench: Judging, circuit: Circuit, tried: Sequence[HeadChange], limit: float
 ) -> tuple[Circuit, float] | None:
-    """The circuit after the best of the first few changes that go below a limit, and its loss."""
+    """The circuit after the best of the first few changes that go below a limit, and
+    its loss.
+    """
     for start in range(0, len(tried), LIKELIEST):
-        changed = [circuit.replacing(*change) for change in tried[start : start + LIKELIEST]]
+        changed = [
+            circuit.replacing(*change) for change in tried[start : start + LIKELIEST]
+        ]
         losses = losses_twice(bench, changed, limit)
         least = min(losses)
         if least < math.inf:
@@ -228,12 +250,16 @@ def changes(
 
 
 def is_freed(mechanism: Mechanism) -> bool:
-    """True if a head is freed with those above a layer, also one that has lost its last path."""
+    """True if a head is freed with those above a layer, also one that has lost its last
+    path.
+    """
     return isinstance(mechanism, Paths) or mechanism.is_useful
 
 
 def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
-    """The mechanisms of a circuit without those of useful heads in the layers above `layer`."""
+    """The mechanisms of a circuit without those of useful heads in the layers above
+    `layer`.
+    """
     return {
         head: mechanism
         for head, mechanism in circuit.mechanisms.items()
@@ -241,16 +267,19 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     }
 
 
-def propose(bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
+def propose(
+    bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold: float
+) -> Circuit:
     """A mechanism for every head, each the simplest that serves.
 
-    Heads that are not among the candidates get their mean pattern. Then each of the others, from
-    the first layer up, gets the fewest paths, most alike first, that keep the loss within the
-    head's share while the heads above attend freely; if it has no candidate, it attends evenly.
+    Heads that are not among the candidates get their mean pattern. Then each of the
+    others, from the first layer up, gets the fewest paths, most alike first, that keep
+    the loss within the head's share while the heads above attend freely; if it has no
+    candidate, it attends evenly.
 
-    When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
-    to the threshold may have been spent, where b is `SPENT_FIRST`. Where no number of paths is
-    within that, the one with the least loss is taken.
+    When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the
+    model's own loss to the threshold may have been spent, where b is `SPENT_FIRST`.
+    Where no number of paths is within that, the one with the least loss is taken.
 
     Args:
         bench: judges candidates.
@@ -277,7 +306,8 @@ def simplest(
     names: Sequence[str],
     share: float,
 ) -> Mechanism:
-    """The fewest paths of a head that keep the loss below its share; else those that lose least.
+    """The fewest paths of a head that keep the loss below its share; else those that
+    lose least.
 
     Args:
         bench: judges them.
@@ -298,7 +328,9 @@ def simplest(
 
 
 def longest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest n up to `most` for which something holds, if it holds for all below that."""
+    """The largest n up to `most` for which something holds, if it holds for all below
+    that.
+    """
     fewer = range(1, most)
     return most if holds(most) else bisect_left(fewer, True, key=lambda n: not holds(n))
 
@@ -311,14 +343,16 @@ def simplify(
     plain: Sequence[Mechanism] = PLAIN,
     needed: Collection[Head] = (),
 ) -> Circuit:
-    """Takes away all that can be taken away below the threshold, steps with the least loss first.
+    """Takes away all that can be taken away below the threshold, steps with the least
+    loss first.
 
-    A head with paths may become plain, or lose one of several; else its last may go, which leaves
-    zeros; else two together. A needed head keeps a path. The loss must stay below the threshold
-    with every head replaced and with the useful heads above free. All steps are tried alone, then
-    taken in the order of their losses as long as they are possible together. Then, if the circuit
-    was below the threshold at all, every path (and, with `pairs`, every pair) is necessary, but for
-    the last of a needed head.
+    A head with paths may become plain, or lose one of several; else its last may go,
+    which leaves zeros; else two together. A needed head keeps a path. The loss must
+    stay below the threshold with every head replaced and with the useful heads above
+    free. All steps are tried alone, then taken in the order of their losses as long as
+    they are possible together. Then, if the circuit was below the threshold at all,
+    every path (and, with `pairs`, every pair) is necessary, but for the last of a
+    needed head.
     """
     while True:
         possible = list[Step]()
@@ -334,7 +368,9 @@ def simplify(
 
 
 Step = tuple[tuple[AttentionPath, ...], Mechanism | None]
-"""One simplification: some paths go; or all of a head's do, and it gets a plain mechanism."""
+"""One simplification: some paths go; or all of a head's do, and it gets a plain
+mechanism.
+"""
 
 
 def kinds_of_steps(
@@ -342,13 +378,15 @@ def kinds_of_steps(
 ) -> Iterator[list[Step]]:
     """Steps by their kind, in the order in which kinds are tried.
 
-    First a head becomes plain, or loses one of several paths; then it loses its last; then two
-    paths go together.
+    First a head becomes plain, or loses one of several paths; then it loses its last;
+    then two paths go together.
     """
     paths = circuit.paths
     by_head = [tuple(p for p in paths if p.at == head) for head in circuit.useful_heads]
     of_heads = [each for each in by_head if each]
-    of_several: list[Step] = [((path,), None) for path in paths if (path,) not in of_heads]
+    of_several: list[Step] = [
+        ((path,), None) for path in paths if (path,) not in of_heads
+    ]
     yield [*of_several, *product(of_heads, plain)]
     yield [(each, None) for each in of_heads if len(each) == 1]
     if pairs:
@@ -371,7 +409,8 @@ def possible_steps(
     threshold: float,
     needed: Collection[Head] = (),
 ) -> list[Step]:
-    """The steps after which both losses stay below the threshold, those with the least first.
+    """The steps after which both losses stay below the threshold, those with the least
+    first.
 
     Steps after which a needed head has no path are none of them.
     """
@@ -383,7 +422,11 @@ def possible_steps(
             after[step] = changed
     lowest = [min(path.layer for path in paths) for paths, _ in after]
     losses = losses_twice(bench, [*after.values()], threshold, lowest)
-    judged = [(loss, step) for loss, step in zip(losses, after, strict=True) if loss < math.inf]
+    judged = [
+        (loss, step)
+        for loss, step in zip(losses, after, strict=True)
+        if loss < math.inf
+    ]
     judged.sort(key=lambda pair: pair[0])
     return [step for _, step in judged]
 
@@ -393,19 +436,25 @@ def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
     return any(path.relation in patterns.used_as("stay") for path in circuit.paths)
 
 
-def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[Head, list[str]]:
-    """For every head, the relations along which it attends at least so much, most alike first.
+def candidate_paths(
+    bench: Bench, names: Sequence[str], least: float
+) -> dict[Head, list[str]]:
+    """For every head, the relations along which it attends at least so much, most alike
+    first.
 
-    In the last layer a relation must be one of those that `Patterns.read` has: what ends elsewhere
-    changes no answer. A wider relation that contains the one a head attends along has all of its
-    attention, too; likeness (see `attention_along`) tells the two apart.
+    In the last layer a relation must be one of those that `Patterns.read` has: what
+    ends elsewhere changes no answer. A wider relation that contains the one a head
+    attends along has all of its attention, too; likeness (see `attention_along`) tells
+    the two apart.
     """
     patterns = bench.patterns
     last = bench.model.n_layers - 1
     likeness = patterns.likeness
     by_head = dict[Head, list[str]]()
     for layer, head in bench.heads:
-        attended = [name for name in names if patterns.attention[name][layer][head] >= least]
+        attended = [
+            name for name in names if patterns.attention[name][layer][head] >= least
+        ]
         if layer == last:
             attended = [name for name in attended if name in patterns.read]
         attended.sort(key=lambda name, at=(layer, head): -likeness[name][at[0]][at[1]])
@@ -413,12 +462,15 @@ def candidate_paths(bench: Bench, names: Sequence[str], least: float) -> dict[He
     return by_head
 
 
-def candidates_among(bench: Bench, circuit: Circuit | None = None) -> list[AttentionPath]:
+def candidates_among(
+    bench: Bench, circuit: Circuit | None = None
+) -> list[AttentionPath]:
     """The paths that a circuit may use.
 
-    A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
-    must end at a position that is read. Roles may keep what stands there (`s2←s2`) only if they do
-    in the circuit that is given, whose own paths are among them.
+    A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the
+    last layer it must end at a position that is read. Roles may keep what stands there
+    (`s2←s2`) only if they do in the circuit that is given, whose own paths are among
+    them.
     """
     relations = bench.patterns.used_as("path")
     if circuit and uses_stays(bench.patterns, circuit):

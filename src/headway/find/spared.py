@@ -1,12 +1,14 @@
 """The heads that a model can spare: what they carry in other sequences serves as well.
 
-A head whose exchange costs nothing is no part of a circuit, however sharply it attends. But of two
-heads that do the same work each can be spared as long as the other is there. So as many are spared
-as cost nothing when all of them are exchanged at once, those that alone cost least first.
+A head whose exchange costs nothing is no part of a circuit, however sharply it attends.
+But of two heads that do the same work each can be spared as long as the other is there.
+So as many are spared as cost nothing when all of them are exchanged at once, those that
+alone cost least first.
 
-Their mean patterns must cost nothing, either, since a circuit has these in their place. To exchange
-a head that carries the same in all sequences costs nothing; to remove it may: it is a bias, or a
-mark that tells another head where to look. It is spared unless it follows a relation.
+Their mean patterns must cost nothing, either, since a circuit has these in their place.
+To exchange a head that carries the same in all sequences costs nothing; to remove it
+may: it is a bias, or a mark that tells another head where to look. It is spared unless
+it follows a relation.
 """
 
 import hashlib
@@ -25,7 +27,9 @@ from headway.replace.subject import device_of
 from headway.training.environment import generator_for
 
 FOLLOWS = 0.8
-"""A head follows a relation if so much of its attention lies where the relation would have it."""
+"""A head follows a relation if so much of its attention lies where the relation would
+have it.
+"""
 
 LEAST = 64
 """Sequences, each with a partner, that heads are exchanged on at least."""
@@ -50,8 +54,8 @@ def spared_once(bench: Bench) -> list[Head] | None:
 def spared(bench: Bench) -> list[Head] | None:
     """The heads of a bench's model that can all be spared at once.
 
-    They are exchanged on as many other sequences as the bench has, and on `LEAST` at least. None if
-    the model's attention cannot be exchanged; a note says why.
+    They are exchanged on as many other sequences as the bench has, and on `LEAST` at
+    least. None if the model's attention cannot be exchanged; a note says why.
     """
     try:
         exchange = exchange_for(bench)
@@ -61,7 +65,9 @@ def spared(bench: Bench) -> list[Head] | None:
     costs = Costs(exchange)
     absent = costs.of([Change({head: ()}) for head in bench.heads])
     both = zip(bench.heads, absent, strict=True)
-    tried = [head for head, cost in both if cost.most < LIMIT or not follows(bench, head)]
+    tried = [
+        head for head, cost in both if cost.most < LIMIT or not follows(bench, head)
+    ]
     found = spared_by(lambda sets: costs_without(costs, sets), tried)
     bench.add_forwards(exchange.passes * len(exchange.batch.inputs) / bench.sequences)
     return found
@@ -70,7 +76,8 @@ def spared(bench: Bench) -> list[Head] | None:
 def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     """The heads that cost less than the limit, all at once.
 
-    One after the other is spared along with those before, and left out if it takes the cost to the
+    One after the other is spared along with those before, and left out if it takes the
+    cost to the
     limit: then it is needed as soon as these are gone.
     """
     alone = dict(zip(heads, costs_of([[head] for head in heads]), strict=True))
@@ -88,11 +95,15 @@ def follows(bench: Bench, head: Head) -> bool:
     """True if a head's attention is like some relation that it may have as a path."""
     layer, number = head
     like = bench.patterns.likeness
-    return any(like[name][layer][number] >= FOLLOWS for name in bench.patterns.used_as("path"))
+    return any(
+        like[name][layer][number] >= FOLLOWS for name in bench.patterns.used_as("path")
+    )
 
 
 def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) -> int:
-    """The number of heads left, from the first, that can be spared along with those found."""
+    """The number of heads left, from the first, that can be spared along with those
+    found.
+    """
 
     def possible(count: int) -> bool:
         (cost,) = costs_of([[*found, *left[:count]]])
@@ -102,7 +113,9 @@ def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) ->
 
 
 def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
-    """The costs of sets of heads: exchanged, or by their mean patterns, whichever is more."""
+    """The costs of sets of heads: exchanged, or by their mean patterns, whichever is
+    more.
+    """
     exchanged = [Change(dict.fromkeys(heads, WHOLE_HEAD)) for heads in sets]
     by_mean = [Change({}, dict.fromkeys(heads, Mean())) for heads in sets]
     both = zip(costs.of(exchanged), costs.of(by_mean), strict=True)
@@ -121,5 +134,7 @@ def exchange_for(bench: Bench) -> Exchange:
     count = max(bench.sequences, LEAST)
     exchange = Exchange.drawn(bench.model, bench.task, count, generator)
     count, allowed = len(exchange.heads), f"{len(bench.heads)}, as its own tap shows"
-    require(exchange.heads == bench.heads, "heads whose softmax is seen", count, allowed)
+    require(
+        exchange.heads == bench.heads, "heads whose softmax is seen", count, allowed
+    )
     return exchange

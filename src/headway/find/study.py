@@ -1,7 +1,8 @@
 """A study: from a trained model to its circuit, and the evidence for it.
 
-A circuit is searched for on a sample of sequences, or heads are read; `evidence` measures it on
-sequences that the search did not see; and the same way is gone again on other samples.
+A circuit is searched for on a sample of sequences, or heads are read; `evidence`
+measures it on sequences that the search did not see; and the same way is gone again on
+other samples.
 """
 
 import math
@@ -65,15 +66,17 @@ def discover(
     seed: int | None = None,
     watch: Callable[[float], None] = lambda _: None,
 ) -> Discovery:
-    """Finds a mechanism for every head of a trained model, and measures the evidence for them.
+    """Finds a mechanism for every head of a trained model, and measures the evidence
+    for them.
 
-    Where a task says what heads may look at, paths are searched for among that. If the circuit is
-    not enough (see `verdicts`), heads are read as of any other task. What is read is taken if it
-    serves, and exchanging all that is beside it costs less.
+    Where a task says what heads may look at, paths are searched for among that. If the
+    circuit is not enough (see `verdicts`), heads are read as of any other task. What is
+    read is taken if it serves, and exchanging all that is beside it costs less.
 
-    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`, or why
-    there is no circuit to find in its `refused.json`; of another checkpoint, in
-    `circuit_STEP.json`; of a circuit that was given, in `circuit_given.json`.
+    Given a run, takes its last checkpoint and leaves the findings in its
+    `circuit.json`, or why there is no circuit to find in its `refused.json`; of another
+    checkpoint, in `circuit_STEP.json`; of a circuit that was given, in
+    `circuit_given.json`.
 
     Args:
         model: a run or its folder; or a model together with its task: one with a tap
@@ -81,30 +84,36 @@ def discover(
         task: the model's task, if a model is given.
         circuit: to be measured as it is, or a file of it, instead of searching for one.
         step: the checkpoint to study, if a run is given; by default the last.
-        threshold: the loss that the model must stay below with every head replaced; by default the
-            task's own, or, if it has none, what closes 95, 90 or 80 % of the gap between the
-            model's own loss and that with every head ablated (see `Yardstick`).
-        sequences: how many held-out sequences to search on, and as many others to judge on: at
-            least 8.
-        ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
-            default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
-            sequences (see `find.corrupted` for how it is then searched and measured).
-        way: to the circuit, or its name (`ways.WAYS`); by default the one that suits the task.
-        candidate_attention: a head may use the paths along which it sends at least this much of
-            its attention on average; tried in order until a circuit stays below the threshold,
-            else the one with the least loss is taken.
-        trials: whether to search again on other samples, to see how stable the circuit is.
-        workers: how many searches and measurements to run side by side, each on one core; by
-            default as many as the machine has cores. A model of others, which may keep something of
-            a pass, is called by one thread alone. The findings do not depend on it.
+        threshold: the loss that the model must stay below with every head replaced; by
+            default the task's own, or, if it has none, what closes 95, 90 or 80 % of
+            the gap between the model's own loss and that with every head ablated (see
+            `Yardstick`).
+        sequences: how many held-out sequences to search on, and as many others to judge
+            on: at least 8.
+        ablation: what stands in rows without a path, of heads that have paths
+            (`ABLATIONS`); by default zero, or, for such a task, mean; `corrupted` for a
+            task that lays out corrupted sequences (see `find.corrupted` for how it is
+            then searched and measured).
+        way: to the circuit, or its name (`ways.WAYS`); by default the one that suits
+            the task.
+        candidate_attention: a head may use the paths along which it sends at least this
+            much of its attention on average; tried in order until a circuit stays below
+            the threshold, else the one with the least loss is taken.
+        trials: whether to search again on other samples, to see how stable the circuit
+            is.
+        workers: how many searches and measurements to run side by side, each on one
+            core; by default as many as the machine has cores. A model of others, which
+            may keep something of a pass, is called by one thread alone. The findings do
+            not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
-        watch: called every second with the cost so far, in forward passes over `sequences`.
+        watch: called every second with the cost so far, in forward passes over
+            `sequences`.
 
     Raises:
-        HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
-            the task well enough for there to be a circuit to find; if its attention is linear, or
-            there is one position to look at; or if an argument is out of range or does not fit the
-            model.
+        HeadwayError: if the model's own loss is not below the threshold: then it has
+            not learnt the task well enough for there to be a circuit to find; if its
+            attention is linear, or there is one position to look at; or if an argument
+            is out of range or does not fit the model.
     """
     threshold = require_allowed("threshold", threshold, Positive | None)
     require_allowed("sequences", sequences, Sequences)
@@ -130,7 +139,8 @@ def discover(
             asked["step"] = step
         going = way_for(subject.task, way, candidate_attention=candidate_attention)
         going = going if circuit is None else Given(circuit)
-        # Without the user's word for it, heads are read if paths that the task names do not do.
+        # Without the user's word for it, heads are read if paths that the task names do
+        # not do.
         may_read_blind = way is None and ablation is None and isinstance(going, Told)
         try:
             found = _Study(subject, options).discovery(going, ablation, may_read_blind)
@@ -140,7 +150,9 @@ def discover(
             raise
         found = replace(found, asked={k: v for k, v in asked.items() if v is not None})
         if subject.run is not None and name is not None:
-            _keep(subject.run, name, {"step": subject.step, "seed": subject.seed}, found)
+            _keep(
+                subject.run, name, {"step": subject.step, "seed": subject.seed}, found
+            )
     return found
 
 
@@ -211,17 +223,22 @@ class _Study:
 
     @property
     def forwards(self) -> float:
-        """The cost so far, in forward passes over as many sequences as were asked for."""
+        """The cost so far, in forward passes over as many sequences as were asked
+        for.
+        """
         cost = sum(bench.forwards * bench.sequences for bench in self.benches)
         return cost / self.options.sequences
 
-    def discovery(self, way: Way, ablation: str | None, may_read_blind: bool) -> Discovery:
+    def discovery(
+        self, way: Way, ablation: str | None, may_read_blind: bool
+    ) -> Discovery:
         """The circuit that a way leads to, and the evidence for it on other sequences.
 
         Args:
             way: to go.
             ablation: what stands in rows without a path; by default what the way says.
-            may_read_blind: whether heads may be read blind if the circuit is not enough.
+            may_read_blind: whether heads may be read blind if the circuit is not
+                enough.
         """
         started = time.perf_counter()
         rows = ablation or way.rows
@@ -252,7 +269,9 @@ class _Study:
         return Attempt(way, bench, yardstick, circuit, seen)
 
     def read_if_better(self, told: Attempt) -> Attempt:
-        """The attempt by blind reading, if the circuit is not enough and less is lost with that."""
+        """The attempt by blind reading, if the circuit is not enough and less is lost
+        with that.
+        """
         lost = self.cost_beside(told)
         if lost < LIMIT:
             return told
@@ -261,22 +280,31 @@ class _Study:
         return read if is_better else told
 
     def cost_beside(self, attempt: Attempt) -> float:
-        """The cost of exchanging all that is beside a circuit; 0 if that cannot be known."""
-        cost, passes = cost_beside(self.subject, attempt.circuit, self.options.sequences)
+        """The cost of exchanging all that is beside a circuit; 0 if that cannot be
+        known.
+        """
+        cost, passes = cost_beside(
+            self.subject, attempt.circuit, self.options.sequences
+        )
         attempt.bench.add_forwards(passes)
         return cost
 
     def measured(self, best: Attempt) -> Discovery:
-        """A circuit with the evidence for it, on sequences that the search did not see."""
+        """A circuit with the evidence for it, on sequences that the search did not
+        see.
+        """
         subject, patterns = self.subject, best.bench.patterns
         way = best.way.again(best.bench, best.circuit)
         rows = patterns.rows
         others = self.other_samples(way, rows)
         unseen = self.bench(rows, "certificate")
         attention = attention_of(best, subject.task)
-        # The model is called here before there is work for the threads, and not meanwhile.
+        # The model is called here before there is work for the threads, and not
+        # meanwhile.
         judgement = judged(subject, best.circuit, unseen)
-        searches = [self.work.submit(way.circuit, bench, best.yardstick) for bench in others]
+        searches = [
+            self.work.submit(way.circuit, bench, best.yardstick) for bench in others
+        ]
         about = best.circuit, attention, best.yardstick, subject, judgement
         measuring = self.work.submit(evidence_for, unseen, *about)
         trials = list[Trial]()
@@ -324,8 +352,12 @@ def attention_of(attempt: Attempt, task: Task) -> Attention:
     return along_all(bench.patterns.own, edges)
 
 
-def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
-    """The file in which `discover` leaves its findings in a run's folder, for these arguments."""
+def circuit_file(
+    run: Run, step: int | None = None, circuit: Circuit | None = None
+) -> str:
+    """The file in which `discover` leaves its findings in a run's folder, for these
+    arguments.
+    """
     if circuit is not None:
         return GIVEN
     last = step is None or step == run.checkpoint_steps()[-1]
@@ -333,7 +365,9 @@ def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = No
 
 
 def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
-    """Leaves a discovery in a run's folder, and removes what is about another circuit."""
+    """Leaves a discovery in a run's folder, and removes what is about another
+    circuit.
+    """
     data, known = {**about, **found.to_json()}, run.read("circuit.json")
     if name == "circuit.json" and known != data:
         for file in FINDINGS.keys() - {name}:
@@ -352,18 +386,26 @@ def require_learnt(bench: Bench, threshold: float) -> None:
     if not losses.mean() < threshold:
         each = zip(bench.hops, losses.tolist(), strict=True)
         raise NoCircuitError(
-            f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
-            f" {losses.mean():.3f} ({', '.join(f'{hop} {loss:.3f}' for hop, loss in each)})"
+            f"there is no circuit to find at threshold {threshold:g}: the model's "
+            "own loss is"
+            f" {losses.mean():.3f} "
+            f"({', '.join(f'{hop} {loss:.3f}' for hop, loss in each)})"
         )
 
 
-def cost_beside(subject: Subject, circuit: Circuit, sequences: int) -> tuple[float, int]:
+def cost_beside(
+    subject: Subject, circuit: Circuit, sequences: int
+) -> tuple[float, int]:
     """The cost of exchanging all that is beside a circuit, and the passes that it took.
 
     It is 0 if nothing can be exchanged.
     """
     from headway.judge.by_exchange import enough
-    from headway.replace.exchange import Exchange  # with more than starting headway needs
+
+    # With more than starting headway needs.
+    from headway.replace.exchange import (
+        Exchange,
+    )
 
     try:
         drawn = subject.partners(sequences, "circuit, exchanged")

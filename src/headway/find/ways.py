@@ -4,8 +4,9 @@
     way = blind         heads are read by effect, told nothing
     way = corrupted     attribution by corrupted sequences, for models of many heads
 
-A way of your own is a frozen dataclass that derives from `Way` and has a `kind`. An installed
-package offers it under its kind, by an entry point of the group `headway.ways`.
+A way of your own is a frozen dataclass that derives from `Way` and has a `kind`. An
+installed package offers it under its kind, by an entry point of the group
+`headway.ways`.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,8 @@ class Way:
 
     Attributes:
         kind: the name by which `discover` calls it.
-        rows: what stands in rows without a path (`ABLATIONS`) unless an ablation is asked for.
+        rows: what stands in rows without a path (`ABLATIONS`) unless an ablation is
+            asked for.
     """
 
     kind: ClassVar[str] = ""
@@ -83,7 +85,10 @@ class Told(Way):
 
     def prepare(self, bench: Bench) -> None:
         """Looks for heads that can be spared, which taps the model anew."""
-        from headway.find.spared import spared_once  # with all that exchanges parts of models
+        # With all that exchanges parts of models.
+        from headway.find.spared import (
+            spared_once,
+        )
 
         spared_once(bench)
 
@@ -92,7 +97,9 @@ class Told(Way):
         return searched(bench, yardstick, self.candidate_attention, self.stays)
 
     def again(self, bench: Bench, circuit: Circuit) -> "Told":
-        """If the circuit has paths from roles to themselves, these are searched from the start."""
+        """If the circuit has paths from roles to themselves, these are searched from
+        the start.
+        """
         return replace(self, stays=uses_stays(bench.patterns, circuit))
 
 
@@ -105,7 +112,10 @@ class Blind(Way):
 
     def prepare(self, bench: Bench) -> None:
         """Looks for heads that can be spared, which taps the model anew."""
-        from headway.find.spared import spared_once  # with all that exchanges parts of models
+        # With all that exchanges parts of models.
+        from headway.find.spared import (
+            spared_once,
+        )
 
         spared_once(bench)
 
@@ -165,13 +175,17 @@ def way_for(task: Task, asked: str | Way | None, **options: Any) -> Way:
     """
     if isinstance(asked, Way):
         return asked
-    default = "corrupted" if task.is_corrupted else "blind" if task.is_read_blind else "told"
+    default = (
+        "corrupted" if task.is_corrupted else "blind" if task.is_read_blind else "told"
+    )
     name = asked or default
     allowed = f"one of {', '.join(WAYS)}, or a Way"
     require(isinstance(name, str) and name in WAYS, "way", name, allowed)
     kind = WAYS[name]
     taken = {one.name for one in fields(kind)}
-    return kind(**{option: value for option, value in options.items() if option in taken})
+    return kind(
+        **{option: value for option, value in options.items() if option in taken}
+    )
 
 
 def searched(
@@ -182,11 +196,11 @@ def searched(
 ) -> Circuit:
     """A circuit among what a task says that heads may look at.
 
-    Heads that can be spared get their mean pattern. The circuit is below the least limit that one
-    is found below, with every head replaced and with its useful heads free. If paths do not serve,
-    heads may keep some of what stands at a position beside what they bring there: paths from roles
-    to themselves. The last resort is to judge all sets of paths, if there are few, for the smallest
-    that serves.
+    Heads that can be spared get their mean pattern. The circuit is below the least
+    limit that one is found below, with every head replaced and with its useful heads
+    free. If paths do not serve, heads may keep some of what stands at a position beside
+    what they bring there: paths from roles to themselves. The last resort is to judge
+    all sets of paths, if there are few, for the smallest that serves.
 
     Args:
         bench: with the sequences to search on.

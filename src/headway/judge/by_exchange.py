@@ -1,14 +1,15 @@
 """Verdicts on a circuit by exchange (see `exchange`).
 
-A circuit says along which paths heads carry something. It is *enough* if the model answers as
-before although all that is beside its paths is exchanged. This is tried with its paths as they are,
-with hard paths (heads attend along them alone), and with hard paths up to each layer. If another
-head stands in for one, that one is exchanged, and this one attends hard. A head that attends by
-table is one of the circuit's; hard, it attends as the table says.
+A circuit says along which paths heads carry something. It is *enough* if the model
+answers as before although all that is beside its paths is exchanged. This is tried with
+its paths as they are, with hard paths (heads attend along them alone), and with hard
+paths up to each layer. If another head stands in for one, that one is exchanged, and
+this one attends hard. A head that attends by table is one of the circuit's; hard, it
+attends as the table says.
 
-The circuit is *complete* if no head and no row beside it changes answers when it alone is
-exchanged. It has *nothing spare* if each path, and each head by table, changes answers when what it
-carries is exchanged.
+The circuit is *complete* if no head and no row beside it changes answers when it alone
+is exchanged. It has *nothing spare* if each path, and each head by table, changes
+answers when what it carries is exchanged.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,7 +24,15 @@ from headway.judge.swaps import Swaps
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Candidate
 from headway.replace.circuit import Circuit
-from headway.replace.exchange import ELSEWHERE, OWN, WHOLE_HEAD, Change, Exchange, Swap, Term
+from headway.replace.exchange import (
+    ELSEWHERE,
+    OWN,
+    WHOLE_HEAD,
+    Change,
+    Exchange,
+    Swap,
+    Term,
+)
 from headway.replace.heads import Head
 from headway.replace.mechanism import Mean, Mechanism, Paths
 from headway.replace.partners import trailing
@@ -91,8 +100,12 @@ class _Judging:
 
     @cached_property
     def by_place(self) -> list[Head]:
-        """The heads that are said to attend by place: their mean stands there, and they matter."""
-        by_mean = [head for head in self.beside if self.circuit.mechanisms.get(head) == Mean()]
+        """The heads that are said to attend by place: their mean stands there, and they
+        matter.
+        """
+        by_mean = [
+            head for head in self.beside if self.circuit.mechanisms.get(head) == Mean()
+        ]
         return [head for head in by_mean if self.does(self.alone[head])]
 
     def judgement(self) -> Judgement:
@@ -137,10 +150,12 @@ class _Judging:
         return needed + self.quiet(spared)
 
     def quiet(self, heads: Sequence[Head]) -> list[Beside]:
-        """The heads that may carry what they carry in any other sequence of the same layout.
+        """The heads that may carry what they carry in any other sequence of the same
+        layout.
 
-        One that is missed all the same carries what is the same in all sequences, or tells of the
-        layout. Then it costs something to put in what it carries in another layout.
+        One that is missed all the same carries what is the same in all sequences, or
+        tells of the layout. Then it costs something to put in what it carries in
+        another layout.
         """
         alone = self.alone
         absent = self.layer_by_layer("absent", heads, ())
@@ -156,7 +171,9 @@ class _Judging:
                 spared.append(Beside(head, "the same in all sequences", alone[head]))
         return spared
 
-    def layer_by_layer(self, what: str, heads: Sequence[Head], swap: Swap) -> dict[Head, Cost]:
+    def layer_by_layer(
+        self, what: str, heads: Sequence[Head], swap: Swap
+    ) -> dict[Head, Cost]:
         """The costs of the same swap of some heads.
 
         The heads of a layer are changed at once; one by one where that costs.
@@ -181,13 +198,17 @@ class _Judging:
 
     def rows_beside(self) -> dict[Head, Cost]:
         """The costs of rows without a path, of every head that has paths."""
-        changes = {head: Change({head: self.swaps.rows_exchanged(head)}) for head in self.names}
+        changes = {
+            head: Change({head: self.swaps.rows_exchanged(head)}) for head in self.names
+        }
         return self.costs.once(changes, lambda head: ("rows", *self.swaps.key_of(head)))
 
     # The circuit alone
 
     def all_beside(self) -> dict[Head, Swap]:
-        """All that is beside the circuit exchanged, but for heads that are said to be by place."""
+        """All that is beside the circuit exchanged, but for heads that are said to be
+        by place.
+        """
         swaps = dict[Head, Swap]()
         for head in self.beside:
             if head not in self.by_place:
@@ -203,8 +224,8 @@ class _Judging:
 
     @property
     def hard(self) -> dict[Head, Mechanism]:
-        """The heads of the circuit attend along their paths alone, in rows that have one; or as
-        their tables say."""
+        """The heads of the circuit attend along their paths alone, in rows that have
+        one; or as their tables say."""
         paths = {head: self.swaps.along(head) for head in self.names}
         return {**paths, **self.tables, **self.means}
 
@@ -216,7 +237,9 @@ class _Judging:
         return "paths and tables" if self.names else "tables"
 
     def enough(self, around: Mapping[Head, Swap]) -> dict[str, Cost]:
-        """The costs of all that is beside the circuit, with its paths as they are and hard."""
+        """The costs of all that is beside the circuit, with its paths as they are and
+        hard.
+        """
         hard = self.hard
         changes = {ALL_ELSE: Change(around, self.means)}
         changes[f"and {self.hard_parts} hard"] = Change(around, hard)
@@ -226,7 +249,8 @@ class _Judging:
         return self.costs.once(changes, self.key_of)
 
     def shapes(self) -> list[Shape]:
-        """The heads that others stand in for, each with its paths hard while another is exchanged.
+        """The heads that others stand in for, each with its paths hard while another is
+        exchanged.
 
         As long as another head does its job, a head's paths may be anything.
         """
@@ -245,7 +269,9 @@ class _Judging:
         before = self.costs.after(Change(swaps))
         hard = [Change(swaps, {head: self.swaps.along(head)}) for head in heads]
         costs = self.costs.of(hard, before)
-        return [Shape(head, twin, cost) for head, cost in zip(heads, costs, strict=True)]
+        return [
+            Shape(head, twin, cost) for head, cost in zip(heads, costs, strict=True)
+        ]
 
     # Paths and tables
 
@@ -266,16 +292,22 @@ class _Judging:
     def together(
         self, around: Mapping[Head, Swap], swaps: Sequence[tuple[Head, Swap]]
     ) -> list[Cost]:
-        """The costs of swaps of a head each, while all that is beside the circuit is exchanged."""
+        """The costs of swaps of a head each, while all that is beside the circuit is
+        exchanged.
+        """
         means = self.means
         before = self.costs.after(Change(around, means))
         changes = [Change({**around, head: swap}, means) for head, swap in swaps]
         return self.costs.of(changes, before)
 
     def try_alone(
-        self, most: dict[AttentionPath, Cost], way: str, swap: Callable[[AttentionPath], Swap]
+        self,
+        most: dict[AttentionPath, Cost],
+        way: str,
+        swap: Callable[[AttentionPath], Swap],
     ) -> None:
-        """Tries a way that changes one path alone with all paths that have not cost enough.
+        """Tries a way that changes one path alone with all paths that have not cost
+        enough.
 
         Args:
             most: the highest cost of each path so far.
@@ -288,7 +320,9 @@ class _Judging:
 
     def left_of(self, most: Mapping[AttentionPath, Cost]) -> list[AttentionPath]:
         """The paths that have not cost enough so far."""
-        return [p for p in self.circuit.paths if p not in most or not self.does(most[p])]
+        return [
+            p for p in self.circuit.paths if p not in most or not self.does(most[p])
+        ]
 
     @property
     def has_layouts(self) -> bool:
@@ -300,8 +334,8 @@ class _Judging:
         return not (same_roles and same_lengths)
 
     def tables_exchanged(self, around: Mapping[Head, Swap]) -> dict[Head, Cost]:
-        """The cost of exchanging each head that attends by table: alone, or if that costs nothing,
-        beside all that is beside the circuit."""
+        """The cost of exchanging each head that attends by table: alone, or if that
+        costs nothing, beside all that is beside the circuit."""
         costs = self.costs.each("exchanged", self.tables, WHOLE_HEAD)
         spared = costless(costs, self.limit)
         if spared:
@@ -315,7 +349,9 @@ def _up_to(layer: int, by_head: Mapping[Head, T]) -> dict[Head, T]:
     return {head: what for head, what in by_head.items() if head[0] <= layer}
 
 
-def _keep_most(most: dict[AttentionPath, Cost], costs: Mapping[AttentionPath, Cost]) -> None:
+def _keep_most(
+    most: dict[AttentionPath, Cost], costs: Mapping[AttentionPath, Cost]
+) -> None:
     """Keeps the highest cost of each path."""
     for path, cost in costs.items():
         known = most.get(path, cost)
@@ -327,8 +363,8 @@ def costs_alone(
 ) -> list[float]:
     """The costs of leaving each of several circuits alone.
 
-    All that is beside its paths is exchanged, and its heads attend along them alone. Heads without
-    a mechanism are left as they are.
+    All that is beside its paths is exchanged, and its heads attend along them alone.
+    Heads without a mechanism are left as they are.
 
     Args:
         exchange: the model.

@@ -1,7 +1,9 @@
-"""A certificate: on how many of all sequences circuit and model agree at least, guaranteed.
+"""A certificate: on how many of all sequences circuit and model agree at least,
+guaranteed.
 
-Sequences are drawn independently, after the circuit was chosen. A sequence agrees if all its
-answers do. So the number that agree is binomial, and its exact bound holds for a finite sample.
+Sequences are drawn independently, after the circuit was chosen. A sequence agrees if
+all its answers do. So the number that agree is binomial, and its exact bound holds for
+a finite sample.
 """
 
 import math
@@ -41,13 +43,15 @@ class Certificate(Finding):
         ablation: what stands in rows without a path (`mechanism.ABLATIONS`).
         step: of the checkpoint; None if a model was given.
         seed: of the sequences.
-        agreement: the least share of all sequences on which circuit and model are to agree.
-        confidence: of the bound: it is above the true share in at most 1 - `confidence` of all
-            samples.
+        agreement: the least share of all sequences on which circuit and model are to
+            agree.
+        confidence: of the bound: it is above the true share in at most 1 - `confidence`
+            of all samples.
         sequences: how many were drawn.
-        agreeing: in how many all answers of the circuit are the model's own, right or wrong.
-        ablated_agreeing: the same of the model with every head uniform, which shows how much of
-            the agreement comes about by chance.
+        agreeing: in how many all answers of the circuit are the model's own, right or
+            wrong.
+        ablated_agreeing: the same of the model with every head uniform, which shows how
+            much of the agreement comes about by chance.
     """
 
     FILE: ClassVar[str] = "certificate.json"
@@ -68,24 +72,32 @@ class Certificate(Finding):
 
     @property
     def bound(self) -> float:
-        """The least share of all sequences on which they agree, with that confidence."""
+        """The least share of all sequences on which they agree, with that
+        confidence.
+        """
         return clopper_pearson_low(self.agreeing, self.sequences, self.confidence)
 
     @property
     def holds(self) -> bool:
-        """True if the bound is as large as was asked for, and not trivial (see `trivial`)."""
+        """True if the bound is as large as was asked for, and not trivial (see
+        `trivial`).
+        """
         return self.bound >= self.agreement and not self.trivial
 
     @property
     def trivial(self) -> bool:
         """True if the model without attention agrees as often as was asked for, too."""
-        low = clopper_pearson_low(self.ablated_agreeing, self.sequences, self.confidence)
+        low = clopper_pearson_low(
+            self.ablated_agreeing, self.sequences, self.confidence
+        )
         return low >= self.agreement
 
     def __str__(self):
         number = f"{self.sequences:,} fresh sequences"
         ablated = f"of the model with every head uniform, {self.ablated_agreeing:,} do"
-        lines = wrapped(f"{self.agreeing:,} of {number} agree in all answers; {ablated}")
+        lines = wrapped(
+            f"{self.agreeing:,} of {number} agree in all answers; {ablated}"
+        )
         # Rounded down, so that no more is said than holds.
         least = f"at least {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences"
         agree = f"circuit and model agree on {least} (exact binomial bound)"
@@ -110,11 +122,12 @@ class Certificate(Finding):
 def agreements(
     circuit: Circuit, benches: Iterable[Bench]
 ) -> Iterator[Bool[Tensor, "two sequence"]]:
-    """The sequences that circuit, and that ablated model, answer as the model does; some at a time.
+    """The sequences that circuit, and that ablated model, answer as the model does;
+    some at a time.
 
     Raises:
-        HeadwayError: if the model could not have answered otherwise, or its outputs do not vary, as
-            then everything would agree with it.
+        HeadwayError: if the model could not have answered otherwise, or its outputs do
+            not vary, as then everything would agree with it.
     """
     for i, bench in enumerate(benches):
         uniform = dict.fromkeys(bench.heads, Uniform())
@@ -129,22 +142,27 @@ def _require_choice(bench: Bench, intact: Outputs) -> None:
     """Makes sure that a model could have answered otherwise, and its outputs vary."""
     if bench.task.targets.choices(bench.batch.targets) < 2:
         raise HeadwayError(
-            f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
+            f"task = {bench.task.kind!r}: a sequence has one query, so there is "
+            "one answer to"
             " choose from, and everything agrees: agreement says nothing here"
         )
     if r2(bench, intact, intact) is None:
         raise HeadwayError(
-            "model: its outputs are the same for all sequences, so any circuit that is constant"
+            "model: its outputs are the same for all sequences, so any circuit "
+            "that is constant"
             " agrees with it: there is nothing to certify"
         )
 
 
-def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
-    """The number of sequences to draw; by default half of the allowed share may disagree.
+def require_sequences(
+    agreement: float, confidence: float, sequences: int | None = None
+) -> int:
+    """The number of sequences to draw; by default half of the allowed share may
+    disagree.
 
     Raises:
-        HeadwayError: if they are too few for the confidence or more than 1,000,000, or an argument
-            is out of range.
+        HeadwayError: if they are too few for the confidence or more than 1,000,000, or
+            an argument is out of range.
     """
     require_allowed("agreement", agreement, Share)
     require_allowed("confidence", confidence, Share)
@@ -160,7 +178,9 @@ def require_sequences(agreement: float, confidence: float, sequences: int | None
         failures += 1
         count = draws_for(agreement, confidence, failures)
     if count > MOST:
-        raise HeadwayError(f"{about} takes more than {MOST:,} sequences: ask for less of either")
+        raise HeadwayError(
+            f"{about} takes more than {MOST:,} sequences: ask for less of either"
+        )
     return count
 
 
@@ -177,29 +197,33 @@ def certify(
     step: int | None = None,
     seed: int | None = None,
 ) -> Certificate:
-    """Draws fresh sequences, and bounds the share of all on which circuit and model agree.
+    """Draws fresh sequences, and bounds the share of all on which circuit and model
+    agree.
 
-    Nothing is taken on trust but the weights, the task and the circuit: both models run whole, on
-    sequences of a stream that depends on the circuit, and that nothing else draws from. Of a run's
-    own circuit (`circuit.json`), the certificate is left in its `certificate.json`.
+    Nothing is taken on trust but the weights, the task and the circuit: both models run
+    whole, on sequences of a stream that depends on the circuit, and that nothing else
+    draws from. Of a run's own circuit (`circuit.json`), the certificate is left in its
+    `certificate.json`.
 
     Args:
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
-        circuit: or what `discover` returned, or a file that holds it; by default the run's own.
+        circuit: or what `discover` returned, or a file that holds it; by default the
+            run's own.
         agreement: the least share of all sequences on which they are to agree.
-        sequences: how many to draw, at least as many as certify if all agree: 299 for an agreement
-            of 0.99 with a confidence of 0.95; by default so many that the bound holds if half of
-            the allowed share disagree.
+        sequences: how many to draw, at least as many as certify if all agree: 299 for
+            an agreement of 0.99 with a confidence of 0.95; by default so many that the
+            bound holds if half of the allowed share disagree.
         confidence: of the bound.
-        ablation: what stands in rows without a path; by default as in the search for the circuit,
-            or zero.
+        ablation: what stands in rows without a path; by default as in the search for
+            the circuit, or zero.
         step: the checkpoint, if a run is given; by default the last.
         seed: of the sequences; by default the run's, or 0.
 
     Raises:
-        HeadwayError: if an argument is out of range, there are too few sequences for any bound, the
-            circuit is of another model or task, or the model has nothing to agree on.
+        HeadwayError: if an argument is out of range, there are too few sequences for
+            any bound, the circuit is of another model or task, or the model has nothing
+            to agree on.
     """
     count = require_sequences(agreement, confidence, sequences)
     with studied(model, task, step, seed, writes=circuit is None) as subject:

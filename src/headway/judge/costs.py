@@ -1,6 +1,7 @@
 """The cost of changes of a model: how many answers change, and how far its loss rises.
 
-A change is what `Exchange` makes: some parts carry what they carry in other sequences, or nothing.
+A change is what `Exchange` makes: some parts carry what they carry in other sequences,
+or nothing.
 """
 
 import math
@@ -17,8 +18,8 @@ from headway.replace.exchange import OWN, WHOLE_HEAD, Change, Exchange, Swap
 from headway.replace.heads import Head
 
 FEW = 0.05
-"""The least share of a hop's answers that costs are relative to, however few change when every head
-is exchanged."""
+"""The least share of a hop's answers that costs are relative to, however few change
+when every head is exchanged."""
 
 K = TypeVar("K")
 
@@ -46,7 +47,9 @@ class Measured:
 
     @property
     def sequences(self) -> Float[Tensor, " hop"]:
-        """By hop, the share of sequences that have another answer than of the model as it is."""
+        """By hop, the share of sequences that have another answer than of the model as
+        it is.
+        """
         has_another = (self.asked & ~self.same).any(1)
         return has_another.double().mean(0)
 
@@ -98,7 +101,9 @@ class Costs:
         (outputs,) = self.exchange.outputs([change])
         return self.measured(outputs)
 
-    def of(self, changes: Sequence[Change], before: Measured | None = None) -> list[Cost]:
+    def of(
+        self, changes: Sequence[Change], before: Measured | None = None
+    ) -> list[Cost]:
         """The costs of changes, against the model as it is or as it was before."""
         if before is None:
             before = self.intact
@@ -111,7 +116,8 @@ class Costs:
     def between(self, before: Measured, after: Measured) -> Cost:
         """The cost of a change, by what is measured before and after it.
 
-        A hop counts as far as exchanging every head changes its answers, or raises its loss.
+        A hop counts as far as exchanging every head changes its answers, or raises its
+        loss.
         """
         changed = after.changed - before.changed
         sequences = after.sequences - before.sequences
@@ -127,8 +133,12 @@ class Costs:
             rise=_worst(rise_of_most.nan_to_num(math.inf)),
         )
 
-    def once(self, changes: Mapping[K, Change], key: Callable[[K], Hashable]) -> dict[K, Cost]:
-        """The costs of changes by name; what has a key, which tells it whole, is measured once."""
+    def once(
+        self, changes: Mapping[K, Change], key: Callable[[K], Hashable]
+    ) -> dict[K, Cost]:
+        """The costs of changes by name; what has a key, which tells it whole, is
+        measured once.
+        """
         known = self.exchange.known
         new = [name for name in changes if key(name) not in known]
         costs = self.of([changes[name] for name in new])

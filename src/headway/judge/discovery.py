@@ -1,4 +1,6 @@
-"""The first of a run's findings: a circuit, its evidence, and whether that is enough."""
+"""The first of a run's findings: a circuit, its evidence, and whether that is
+enough.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +23,9 @@ from headway.training.run import Run
 
 @dataclass(frozen=True)
 class Refusal(Finding):
-    """Why no circuit could be searched for in a run's last checkpoint, in the words printed."""
+    """Why no circuit could be searched for in a run's last checkpoint, in the words
+    printed.
+    """
 
     FILE: ClassVar[str] = "refused.json"
 
@@ -30,25 +34,30 @@ class Refusal(Finding):
 
 @dataclass(frozen=True)
 class Discovery(Finding, Shown):
-    """A circuit and the evidence for it. All losses are on held-out data (`Task.targets`).
+    """A circuit and the evidence for it. All losses are on held-out data
+    (`Task.targets`).
 
     Attributes:
         circuit: a mechanism for every head.
         yardstick: when the circuit is faithful.
-        threshold: the loss to stay below by that yardstick, on the sequences of the evidence.
+        threshold: the loss to stay below by that yardstick, on the sequences of the
+            evidence.
         ablation: what stands in rows without a path (`mechanism.ABLATIONS`).
         evidence: measured on sequences that the search did not see.
         attention: mean attention along every relation, [layer, head], by relation.
-        standing: the task's roles in the order in which they stand in a sequence, each with the
-            pieces it starts with by the task's flow (none if the flow is not known).
+        standing: the task's roles in the order in which they stand in a sequence, each
+            with the pieces it starts with by the task's flow (none if the flow is not
+            known).
         candidates: how many candidate circuits were judged in searches and evidence.
-        forwards: what that cost, in forward passes of the model over `sequences` sequences.
-        looks: how much of every head's attention its mechanism explains, and what else it
-            may follow.
-        asked: the threshold, the sequences and the ablation that were asked for, and the file of a
-            circuit that was given, if any were; options of `headway circuit` by name.
-        seconds: wall time that search and evidence took; not kept, so that files of the same
-            circuit are the same. None if it was read from a file.
+        forwards: what that cost, in forward passes of the model over `sequences`
+            sequences.
+        looks: how much of every head's attention its mechanism explains, and what else
+            it may follow.
+        asked: the threshold, the sequences and the ablation that were asked for, and
+            the file of a circuit that was given, if any were; options of `headway
+            circuit` by name.
+        seconds: wall time that search and evidence took; not kept, so that files of the
+            same circuit are the same. None if it was read from a file.
     """
 
     FILE: ClassVar[str] = "circuit.json"
@@ -91,8 +100,8 @@ class Discovery(Finding, Shown):
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, but for the time that it took.
 
-        Verdicts are not among it: they depend on what else is known of the model, and are made
-        when they are asked for (`verdicts`).
+        Verdicts are not among it: they depend on what else is known of the model, and
+        are made when they are asked for (`verdicts`).
         """
         data = super().to_json()
         del data["seconds"]
@@ -111,7 +120,12 @@ class Discovery(Finding, Shown):
         rows = self.ablation
         require_fill(rows, "ablation")
         shapes = {tuple(map(len, table)) for table in self.attention.values()}
-        require(len(shapes) < 2, "attention", shapes, "of as many heads along every relation")
+        require(
+            len(shapes) < 2,
+            "attention",
+            shapes,
+            "of as many heads along every relation",
+        )
 
     def _require_hops(self) -> None:
         """Makes sure that all of the evidence is of the same hops."""
@@ -124,23 +138,38 @@ class Discovery(Finding, Shown):
         for name in ("circuit", "complement", "ablated"):
             agreement = getattr(evidence.likeness, name).agreement_by_hop
             told = set(agreement)
-            require(told == intact, f"evidence.likeness.{name}.agreement_by_hop", told, hops)
+            require(
+                told == intact, f"evidence.likeness.{name}.agreement_by_hop", told, hops
+            )
 
     def _require_parts(self) -> None:
         """Makes sure that the evidence is of paths and heads of the circuit."""
         paths = set(self.circuit.paths)
         heads = set(self.circuit.mechanisms)
         cut = {needed.path for needed in self.evidence.necessity}
-        require(cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit")
+        require(
+            cut <= paths, "evidence.necessity", cut - paths, "of paths of the circuit"
+        )
         judgement = self.evidence.judgement
         if judgement is None:
             return
         judged = set(judgement.paths)
-        require(judged <= paths, "evidence.judgement.paths", judged, "the circuit's paths")
+        require(
+            judged <= paths, "evidence.judgement.paths", judged, "the circuit's paths"
+        )
         beside = {beside.head for beside in judgement.heads}
-        by_name = {"heads": beside, "rows": {*judgement.rows}, "tables": {*judgement.tables}}
+        by_name = {
+            "heads": beside,
+            "rows": {*judgement.rows},
+            "tables": {*judgement.tables},
+        }
         for name, judged in by_name.items():
-            require(judged <= heads, f"evidence.judgement.{name}", judged, "heads of the circuit")
+            require(
+                judged <= heads,
+                f"evidence.judgement.{name}",
+                judged,
+                "heads of the circuit",
+            )
 
 
 def _mean(losses: dict[str, float]) -> float:
@@ -149,7 +178,9 @@ def _mean(losses: dict[str, float]) -> float:
 
 
 def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
-    """A task's roles as they stand in a sequence, with what each starts with (see `Discovery`)."""
+    """A task's roles as they stand in a sequence, with what each starts with (see
+    `Discovery`).
+    """
     flow = task.flow()
     if flow is None or set(flow.roles) != set(task.roles):
         return dict.fromkeys(task.standing, ())
@@ -163,19 +194,23 @@ def saved_discovery(run: Run) -> Discovery:
     Raises:
         HeadwayError: if there is none.
     """
-    return run.load(Discovery) or missing(run, "no circuit yet; find it with", "circuit")
+    return run.load(Discovery) or missing(
+        run, "no circuit yet; find it with", "circuit"
+    )
 
 
 def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | None]:
-    """The circuit that is given as an argument, and the ablation that it was measured with.
+    """The circuit that is given as an argument, and the ablation that it was measured
+    with.
 
     Args:
-        circuit: itself, of which that is not known, what `discover` returned, or a file that holds
-            either; None stands for the one that was discovered in the run.
+        circuit: itself, of which that is not known, what `discover` returned, or a file
+            that holds either; None stands for the one that was discovered in the run.
         run: that is studied; None if it is a model.
 
     Raises:
-        HeadwayError: if it is none of these, the file holds no circuit, or the run has none.
+        HeadwayError: if it is none of these, the file holds no circuit, or the run has
+            none.
     """
     match circuit:
         case Circuit():
@@ -187,11 +222,15 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | N
         case None if run is not None:
             return given_or_own(saved_discovery(run))
     allowed = "a Circuit, what discover returned, or a file that holds one"
-    raise HeadwayError(f"circuit = {shown(circuit)} is not allowed: it must be {allowed}")
+    raise HeadwayError(
+        f"circuit = {shown(circuit)} is not allowed: it must be {allowed}"
+    )
 
 
 def _written(file: str | Path) -> tuple[Circuit, str | None]:
-    """The circuit that a file holds, and the ablation that it was measured with, if it is there."""
+    """The circuit that a file holds, and the ablation that it was measured with, if it
+    is there.
+    """
     data = read_json(Path(file))
     fields = data if isinstance(data, dict) else {}
     rows = fields.get("ablation")
@@ -206,5 +245,7 @@ def _written(file: str | Path) -> tuple[Circuit, str | None]:
 
 
 def missing(run: Run, why: str, verb: str) -> NoReturn:
-    """Raises `HeadwayError`: a run's folder lacks a finding, and which verb makes it."""
+    """Raises `HeadwayError`: a run's folder lacks a finding, and which verb makes
+    it.
+    """
     raise HeadwayError(f"{run.folder}: {why}: {command(verb, run.folder)}")

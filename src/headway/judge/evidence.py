@@ -1,10 +1,10 @@
 """The evidence for a circuit, as data, and how it is measured.
 
-It is measured on sequences that the search for the circuit never saw, and guarantees nothing about
-others; `certificate` has a bound for all of them.
+It is measured on sequences that the search for the circuit never saw, and guarantees
+nothing about others; `certificate` has a bound for all of them.
 
-With `corrupted` rows models are large: intervals are of as many sequences as all else, and heads
-are replaced alone if useful.
+With `corrupted` rows models are large: intervals are of as many sequences as all else,
+and heads are replaced alone if useful.
 """
 
 import math
@@ -62,25 +62,30 @@ class Trial:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for a circuit. All losses are those of the targets, on held-out sequences.
+    """The evidence for a circuit. All losses are those of the targets, on held-out
+    sequences.
 
     Attributes:
-        judgement: what changes cost, by exchange, which the verdicts follow from; None if no part
-            of the model can be exchanged.
+        judgement: what changes cost, by exchange, which the verdicts follow from; None
+            if no part of the model can be exchanged.
         unjudged: why, in that case; else empty.
         intact: the partial losses of the model as it is.
         replaced: the partial losses with every head replaced by its mechanism.
-        interval: 95 % interval of the loss with every head replaced, from `drawn` sequences.
+        interval: 95 % interval of the loss with every head replaced, from `drawn`
+            sequences.
         intact_interval: the same of the model as it is.
         drawn: further sequences, for the intervals.
         necessity: for every path, the loss when it alone is cut.
         trials: the same search on other samples.
-        infeasible: paths between positions that share no piece at their layer, whatever the
-            layers below did (section 5 of the paper); None if the task has no such theory.
-        minimum: the flow minimum, the least number of layers by that theory; None likewise.
+        infeasible: paths between positions that share no piece at their layer, whatever
+            the layers below did (section 5 of the paper); None if the task has no such
+            theory.
+        minimum: the flow minimum, the least number of layers by that theory; None
+            likewise.
         sequences: how many held-out sequences the losses are over.
-        alone: for every head the loss of the model with this head alone replaced by its mechanism.
-            Its excess over the model's own loss tells what the head does beyond its mechanism.
+        alone: for every head the loss of the model with this head alone replaced by its
+            mechanism. Its excess over the model's own loss tells what the head does
+            beyond its mechanism.
         likeness: how like the model the circuit is.
     """
 
@@ -108,7 +113,8 @@ def evidence_for(
     subject: Subject,
     judgement: tuple[Judgement | None, str],
 ) -> tuple[float, Evidence]:
-    """Measures a circuit on a bench. `trials` (searches on other samples) are left empty.
+    """Measures a circuit on a bench. `trials` (searches on other samples) are left
+    empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
@@ -118,7 +124,8 @@ def evidence_for(
         subject: draws further sequences.
         judgement: what changes cost (see `judged`).
 
-    Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
+    Returns: the loss that the circuit is to stay below on these sequences, and the
+    evidence.
     """
     patterns = bench.patterns
     flow = bench.task.flow()
@@ -168,13 +175,20 @@ def _fresh_losses(
     return torch.cat(losses, 1)
 
 
-def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement | None, str]:
+def judged(
+    subject: Subject, circuit: Circuit, bench: Bench
+) -> tuple[Judgement | None, str]:
     """The costs of exchanges in the model; None and why if nothing can be exchanged.
 
-    Its passes count among those of the bench. No other thread may call the model meanwhile.
+    Its passes count among those of the bench. No other thread may call the model
+    meanwhile.
     """
     from headway.judge.by_exchange import judge
-    from headway.replace.exchange import Exchange  # with more than starting headway needs
+
+    # With more than starting headway needs.
+    from headway.replace.exchange import (
+        Exchange,
+    )
 
     try:
         sequences = subject.partners(bench.sequences, "exchange")
@@ -190,8 +204,8 @@ def judged(subject: Subject, circuit: Circuit, bench: Bench) -> tuple[Judgement 
 def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
     """The 95 % interval of the mean over sequences, corrected for skewness (Hall 1992).
 
-    It reaches farther on the side of a long tail, where a few sequences carry much of the loss.
-    Of an infinite loss both ends are infinite.
+    It reaches farther on the side of a long tail, where a few sequences carry much of
+    the loss. Of an infinite loss both ends are infinite.
     """
     each = losses.double()
     count = len(losses)
@@ -227,7 +241,9 @@ def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Nece
     return needed
 
 
-def infeasible(flow: "theory.Flow", circuit: Circuit, causal: bool) -> list[AttentionPath]:
+def infeasible(
+    flow: "theory.Flow", circuit: Circuit, causal: bool
+) -> list[AttentionPath]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
     Paths that are not between roles of the flow are left out.

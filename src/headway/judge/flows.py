@@ -1,10 +1,12 @@
-"""A circuit in the theory of flows: the way of its answer, and the part of each path in it.
+"""A circuit in the theory of flows: the way of its answer, and the part of each path in
+it.
 
-As in `headway.theory`, every position starts with its symbol and the code of its pair or row, and
-a path copies all that stands where it looks. A path can find its key by what both positions hold
-before the layer. So the paths below that a path needs can be traced: those that brought one of its
-two positions what both have in common. Without a path, others may not find their keys any more;
-these bring nothing, so what they brought is missing above them, too.
+As in `headway.theory`, every position starts with its symbol and the code of its pair
+or row, and a path copies all that stands where it looks. A path can find its key by
+what both positions hold before the layer. So the paths below that a path needs can be
+traced: those that brought one of its two positions what both have in common. Without a
+path, others may not find their keys any more; these bring nothing, so what they brought
+is missing above them, too.
 """
 
 from collections import defaultdict
@@ -28,8 +30,8 @@ class Routes:
     """The ways of the symbols that come to a query.
 
     Attributes:
-        brings: for every path of the circuit, the symbols that are new to the position that
-            attends.
+        brings: for every path of the circuit, the symbols that are new to the position
+            that attends.
         needs: for every symbol that comes to the query, all paths that this depends on.
     """
 
@@ -38,11 +40,12 @@ class Routes:
 
 
 def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
-    """Traces every symbol through a circuit, with the paths that brought it and its keys.
+    """Traces every symbol through a circuit, with the paths that brought it and its
+    keys.
 
-    A path finds its key by the symbols that both positions hold before the layer, or else by the
-    codes of pairs and rows that both hold; within one pair, fact or row by the code that its
-    positions share from the start.
+    A path finds its key by the symbols that both positions hold before the layer, or
+    else by the codes of pairs and rows that both hold; within one pair, fact or row by
+    the code that its positions share from the start.
 
     None if the task names no symbols, or a path leads elsewhere than from role to role.
     """
@@ -65,8 +68,12 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     return Routes(brings, needs)
 
 
-def _stages(standing: Sequence[Place], asked: str, paths: Sequence[AttentionPath]) -> Stages:
-    """The pieces that every role holds before each layer, if heads attend along these paths."""
+def _stages(
+    standing: Sequence[Place], asked: str, paths: Sequence[AttentionPath]
+) -> Stages:
+    """The pieces that every role holds before each layer, if heads attend along these
+    paths.
+    """
     roles = tuple(place.role for place in standing)
     starts = tuple(frozenset({place.symbol, place.group}) for place in standing)
     return Flow(roles, starts, asked).along(paths, causal=False).stages
@@ -104,7 +111,9 @@ def _behind(
 
 
 def _held(stages: Stages, path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:
-    """The pieces that stand before a path's layer where it attends, and where it looks."""
+    """The pieces that stand before a path's layer where it attends, and where it
+    looks.
+    """
     query, key = path.relation.ends or ("", "")
     stage = stages[min(path.layer, len(stages) - 1)]
     return stage[query], stage[key]
@@ -121,8 +130,8 @@ class Lost:
     """The loss of a circuit with one of its paths, by the flow of information.
 
     Attributes:
-        unfound: the others that then do not find their key: nothing that their two ends still hold
-            singles it out.
+        unfound: the others that then do not find their key: nothing that their two ends
+            still hold singles it out.
         lacking: those that find it, but lack a symbol that they carried.
         answers: what the query is asked for and then does not get.
     """
@@ -137,9 +146,9 @@ def lost_without(
 ) -> dict[AttentionPath, Lost] | None:
     """The loss with every path of a circuit.
 
-    A path that finds its key in the model although the flow does not say how (it is broken in the
-    whole circuit) is taken to find it whatever else is cut. None if the task's flow is not known,
-    or a path leads elsewhere than from role to role.
+    A path that finds its key in the model although the flow does not say how (it is
+    broken in the whole circuit) is taken to find it whatever else is cut. None if the
+    task's flow is not known, or a path leads elsewhere than from role to role.
 
     Args:
         task: whose flow it is.
@@ -160,7 +169,11 @@ def lost_without(
 
 
 def _lost(
-    flow: Flow, whole: Along, others: Sequence[AttentionPath], causal: bool, asked: set[str]
+    flow: Flow,
+    whole: Along,
+    others: Sequence[AttentionPath],
+    causal: bool,
+    asked: set[str],
 ) -> Lost:
     """The pieces that are lost if only these paths of a circuit are left.
 

@@ -1,4 +1,6 @@
-"""The costs of changes of a model, as data: the verdicts on a circuit follow from them."""
+"""The costs of changes of a model, as data: the verdicts on a circuit follow from
+them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,21 +9,22 @@ from typing import Literal, TypeVar
 from headway.replace.heads import WrittenHead, WrittenLoss, WrittenPath, name_of
 
 LIMIT = 0.05
-"""A change costs if it changes so large a share of the answers that change when every head is
-exchanged, or raises the loss by so large a share of its rise then."""
+"""A change costs if it changes so large a share of the answers that change when every
+head is exchanged, or raises the loss by so large a share of its rise then."""
 
 Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a change, against the outputs before it; the hop that suffers most counts.
+    """The cost of a change, against the outputs before it; the hop that suffers most
+    counts.
 
     Attributes:
         answers: the share of answers that change.
         sequences: the share of sequences in which an answer of the hop changes.
-        changed: the answers that change, as a share of those that change when every head is
-            exchanged.
+        changed: the answers that change, as a share of those that change when every
+            head is exchanged.
         rise: the rise of the loss, as a share of the rise when every head is exchanged.
     """
 
@@ -42,10 +45,11 @@ class Beside:
 
     Attributes:
         head: layer and number.
-        role: *not needed* if an exchange of all that it carries costs nothing; *the same in all
-            sequences* if its absence does, but no exchange with a sequence of another layout, too;
-            *by place* if the circuit says so, and attention of a sequence of another layout with
-            its own values costs nothing; else *votes too*.
+        role: *not needed* if an exchange of all that it carries costs nothing; *the
+            same in all sequences* if its absence does, but no exchange with a sequence
+            of another layout, too; *by place* if the circuit says so, and attention of
+            a sequence of another layout with its own values costs nothing; else *votes
+            too*.
         cost: of the exchange that tells.
     """
 
@@ -56,7 +60,8 @@ class Beside:
 
 @dataclass(frozen=True)
 class Shape:
-    """A head of a circuit that another stands in for: its absence costs nothing, its paths may do.
+    """A head of a circuit that another stands in for: its absence costs nothing, its
+    paths may do.
 
     Attributes:
         head: layer and number.
@@ -87,11 +92,13 @@ class Judgement:
     """The costs that verdicts on a circuit follow from.
 
     Attributes:
-        enough: of all that is beside the circuit exchanged, its paths and heads by table as they
-            are; then hard; then hard in the layers up to each but the last alone.
+        enough: of all that is beside the circuit exchanged, its paths and heads by
+            table as they are; then hard; then hard in the layers up to each but the
+            last alone.
         heads: heads without a path.
         rows: of exchanging the rows without a path, of every head with paths.
-        shapes: of hard paths of heads that others stand in for, while these are exchanged.
+        shapes: of hard paths of heads that others stand in for, while these are
+            exchanged.
         paths: of the exchange of each path, in the way that costs most.
         tables: of the exchange of each head that attends by table.
         everything: the rise of the loss when every head is exchanged, by hop.
@@ -127,7 +134,9 @@ class Judgement:
                 twin = name_of(shape.twin)
                 enough.append(f"{name_of(shape.head)} hard while {twin} is exchanged")
         complete = [name_of(beside.head) for beside in self.votes]
-        complete += [f"{name_of(head)}, rows without a path" for head in costly(self.rows, limit)]
+        complete += [
+            f"{name_of(head)}, rows without a path" for head in costly(self.rows, limit)
+        ]
         spare = costless(self.parts, limit)
         by_verdict = {"enough": enough, "complete": complete, "nothing spare": spare}
         return {verdict: why for verdict, why in by_verdict.items() if why}

@@ -1,7 +1,8 @@
-"""Heads at a second look: the attention that mechanisms explain, the rest, and rival relations.
+"""Heads at a second look: the attention that mechanisms explain, the rest, and rival
+relations.
 
-Rows of attention count by what changing them moves (`rows.measured_weights`), so that rows of
-which nothing depends do not hide what a head does in the others.
+Rows of attention count by what changing them moves (`rows.measured_weights`), so that
+rows of which nothing depends do not hide what a head does in the others.
 """
 
 from collections.abc import Sequence
@@ -43,12 +44,15 @@ class Look:
 
     Attributes:
         head: layer and number.
-        explained: the share of its attention that lies where its mechanism would have it.
-        rest: where the rest goes, by relations: the largest shares of the head's attention. Of a
-            head by table where all of it goes.
-        rivals: relations that lead to the same keys on most rows, those that it follows first.
-        tokens: of token tasks, the share of its mechanism that it follows, by the token that this
-            leads to; none unless what one half of the sequences tells apart differs in the other.
+        explained: the share of its attention that lies where its mechanism would have
+            it.
+        rest: where the rest goes, by relations: the largest shares of the head's
+            attention. Of a head by table where all of it goes.
+        rivals: relations that lead to the same keys on most rows, those that it follows
+            first.
+        tokens: of token tasks, the share of its mechanism that it follows, by the token
+            that this leads to; none unless what one half of the sequences tells apart
+            differs in the other.
     """
 
     head: WrittenHead
@@ -78,7 +82,9 @@ def looks(
     edges = edges_of(task, model, batch)
     known = edges.composed
     masks = {name: known.part(name) for name in known.vocabulary(1)}
-    looking = _Looking(Patterns(model, batch, edges), masks, task.vocabulary is not None)
+    looking = _Looking(
+        Patterns(model, batch, edges), masks, task.vocabulary is not None
+    )
     seen = list[Look]()
     for head in heads:
         mechanism = circuit.mechanisms[head]
@@ -103,7 +109,9 @@ class _Looking:
     def at(self, head: Head, mechanism: Mechanism, own: Attention, rows: Rows) -> Look:
         """A look at a head, given its own attention and how much each row counts."""
         is_table = isinstance(mechanism, Tabled)
-        relations = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+        relations = (
+            mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+        )
         told = self.patterns.dense(mechanism if is_table else Paths(relations), head)
         common = own.minimum(told)
         left = own if is_table else own - common
@@ -116,7 +124,9 @@ class _Looking:
             tokens=self.by_token(common, told, rows) if has_split else {},
         )
 
-    def rivals(self, relations: frozenset[str], own: Attention, rows: Rows) -> list[Rival]:
+    def rivals(
+        self, relations: frozenset[str], own: Attention, rows: Rows
+    ) -> list[Rival]:
         """The rivals of a head's relations, those that it follows first."""
         length = self.patterns.batch.inputs.shape[1]
         rivals = list[Rival]()
@@ -125,8 +135,12 @@ class _Looking:
             rivals += rivals_of(name, mask, self.masks, own, rows)
         return sorted(rivals, key=lambda rival: rival.follows - rival.instead)
 
-    def by_token(self, common: Attention, told: Attention, rows: Rows) -> dict[int, float]:
-        """The share of a mechanism that a head follows, by token (see `Look.tokens`)."""
+    def by_token(
+        self, common: Attention, told: Attention, rows: Rows
+    ) -> dict[int, float]:
+        """The share of a mechanism that a head follows, by token (see
+        `Look.tokens`).
+        """
         tokens = self.patterns.batch.inputs
         about = tokens, common, told, rows
         even = by_token(*(part[::2] for part in about))
@@ -137,7 +151,8 @@ class _Looking:
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
     """Every head in words: what it looks at, how surely, and what remains unexplained.
 
-    Of a faithful circuit only those idle heads have a line of which one relation has half.
+    Of a faithful circuit only those idle heads have a line of which one relation has
+    half.
     """
     useful = set(circuit.useful_heads)
     lines = list[str]()
@@ -167,7 +182,9 @@ def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
     split = split_of(look.tokens)
     if split is not None:
         tokens, share, other = split
-        lines += wrapped(f"to tokens {tokens} {share:.2f} of it, to others {other:.2f}", "  ")
+        lines += wrapped(
+            f"to tokens {tokens} {share:.2f} of it, to others {other:.2f}", "  "
+        )
     for rival in look.rivals[:1]:
         lines += wrapped(_of_rival(rival), "  ")
     return lines
@@ -179,7 +196,9 @@ def _of_rival(rival: Rival) -> str:
     same = min(rival.same, 0.99)
     followed = f"{name}, not this" if rival.wins else "this"
     follows = f"it follows {followed} ({rival.follows:.2f} against {rival.instead:.2f})"
-    return f"{name} is the same on {same:.2f} of these rows; where they differ, {follows}"
+    return (
+        f"{name} is the same on {same:.2f} of these rows; where they differ, {follows}"
+    )
 
 
 def _is_named(look: Look) -> bool:

@@ -10,15 +10,19 @@ from headway.tasks import Batch, Task
 
 
 def places(task: Task | Cast) -> list[Place]:
-    """The roles of one chain in the order in which they stand in a sequence; perhaps none."""
+    """The roles of one chain in the order in which they stand in a sequence; perhaps
+    none.
+    """
     return list(task.places) if isinstance(task, Cast) else places_of(standing_of(task))
 
 
 def cast_of(shown: Circuit | Discovery) -> Cast:
-    """The roles of a discovery or a circuit, perhaps none, and the hops if they are known.
+    """The roles of a discovery or a circuit, perhaps none, and the hops if they are
+    known.
 
-    A discovery tells the roles and where they stand. A circuit by itself names only roles that have
-    paths, in no order; as heads look back, a role that is looked at stands before.
+    A discovery tells the roles and where they stand. A circuit by itself names only
+    roles that have paths, in no order; as heads look back, a role that is looked at
+    stands before.
     """
     if isinstance(shown, Circuit):
         return cast_of_paths(shown.paths, ())
@@ -26,7 +30,9 @@ def cast_of(shown: Circuit | Discovery) -> Cast:
 
 
 def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:
-    """True if every path leads from a role to a role of its chain, so that these can be columns."""
+    """True if every path leads from a role to a role of its chain, so that these can be
+    columns.
+    """
     roles = {place.role for place in places(task)}
     ends = {end for path in paths for end in path.relation.ends or [""]}
     return bool(roles) and ends <= roles
@@ -35,9 +41,10 @@ def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:
 def position_labels(task: Task, batch: Batch) -> list[str]:
     """A name for every position of the batch's first sequence.
 
-    A token by its name or number. Of vectors the symbol and its chain, if the symbols are known: a
-    letter for the chain and the number of the symbol, `a0 a1 … b0`, or the symbol and the number of
-    the chain, `x1`; otherwise the role and its chain. Positions outside all chains get `·`.
+    A token by its name or number. Of vectors the symbol and its chain, if the symbols
+    are known: a letter for the chain and the number of the symbol, `a0 a1 … b0`, or the
+    symbol and the number of the chain, `x1`; otherwise the role and its chain.
+    Positions outside all chains get `·`.
     """
     if task.vocabulary is not None:
         return [task.token_name(token) for token in batch.inputs[0].tolist()]

@@ -8,7 +8,15 @@ from torch import Tensor
 
 from headway.relations.paths import AttentionPath
 from headway.replace.circuit import Circuit
-from headway.replace.exchange import ELSEWHERE, OWN, PARTNER, Exchange, Source, Swap, Term
+from headway.replace.exchange import (
+    ELSEWHERE,
+    OWN,
+    PARTNER,
+    Exchange,
+    Source,
+    Swap,
+    Term,
+)
 from headway.replace.heads import Head
 from headway.replace.mechanism import Mechanism, Paths
 
@@ -39,11 +47,15 @@ class Swaps:
         return (head, head in self.by_place, *self.names[head])
 
     def along(self, head: Head) -> Mechanism:
-        """A head attends along its paths alone, in rows that have one; other rows are its own."""
+        """A head attends along its paths alone, in rows that have one; other rows are
+        its own.
+        """
         return Paths(frozenset(self.names[head]), "own")
 
     def path_exchanged(self, path: AttentionPath) -> Swap:
-        """What is read along a path, where no other path of the head leads, is the partner's."""
+        """What is read along a path, where no other path of the head leads, is the
+        partner's.
+        """
         own = self.own_cells(path)
         theirs = self.own_cells(path, PARTNER)
         has_theirs = theirs.any(2, keepdim=True)
@@ -64,8 +76,8 @@ class Swaps:
     def rows_exchanged(self, head: Head) -> Swap:
         """Rows without a path are the partner's.
 
-        If the circuit says that they are by place, they read their own values as rows without a
-        path do in a sequence of another layout.
+        If the circuit says that they are by place, they read their own values as rows
+        without a path do in a sequence of another layout.
         """
         other, reads = PARTNER, PARTNER
         if head in self.by_place:
@@ -93,7 +105,9 @@ class Swaps:
         own = self.cells(path.at, [path.relation], source)
         return own * (1 - self.cells(path.at, others, source))
 
-    def rows_with_path(self, head: Head, source: Source = OWN) -> Float[Tensor, "s query 1"]:
+    def rows_with_path(
+        self, head: Head, source: Source = OWN
+    ) -> Float[Tensor, "s query 1"]:
         """1 at the rows of a head that have a path, else 0."""
         cells = self.cells(head, self.names[head], source)
         return cells.amax(2, keepdim=True)

@@ -49,14 +49,22 @@ def evidence_lines(found: Discovery) -> list[str]:
     if found.circuit.paths:
         lines += path_table(found)
         lines += wrapped(
-            "exchanged: the cost of exchanging or cutting this path alone, as a share of the"
+            "exchanged: the cost of exchanging or cutting this path alone, as a "
+            "share of the"
             " answers that exchanging every head changes, or of the loss that it adds"
         )
-        lines += wrapped("cut: the loss with this path cut and all other heads replaced")
+        lines += wrapped(
+            "cut: the loss with this path cut and all other heads replaced"
+        )
         if found.evidence.trials:
-            lines += wrapped("again: in how many searches with another sample it was found")
+            lines += wrapped(
+                "again: in how many searches with another sample it was found"
+            )
     lines += wrapped(flow_line(found))
-    cost = f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes"
+    cost = (
+        f"{found.candidates} candidates at the cost of {found.forwards:.0f} "
+        "forward passes"
+    )
     if found.seconds is not None:
         cost += f", {found.seconds:.1f} s"
     return lines + wrapped(cost)
@@ -64,15 +72,22 @@ def evidence_lines(found: Discovery) -> list[str]:
 
 def without_paths(circuit: Circuit) -> str:
     """A sentence on attention in a faithful circuit that has no path."""
-    brought = "what attention brings is not needed, or from the same places in all sequences"
+    brought = (
+        "what attention brings is not needed, or from the same places in all sequences"
+    )
     if circuit.tabled_heads:
         names = enumerated(map(name_of, circuit.tabled_heads))
         brought = f"attention brings what tables of tokens and places say ({names})"
-    return f"no head has a path: {brought}; the rest is computed position by position, in MLPs"
+    return (
+        f"no head has a path: {brought}; the rest is computed position by "
+        "position, in MLPs"
+    )
 
 
 def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
-    """Verdicts one below the other: name, word, reason, and the line to type next (see `Next`)."""
+    """Verdicts one below the other: name, word, reason, and the line to type next (see
+    `Next`).
+    """
     column = max(len(verdict.name) for verdict in given) + 2
     indent = " " * (column + 5)
     lines = list[str]()
@@ -101,7 +116,9 @@ def beside_lines(found: Discovery) -> list[str]:
 
 
 def flow_line(found: Discovery) -> str:
-    """The size of the circuit beside the flow minimum, and what the theory says of its paths."""
+    """The size of the circuit beside the flow minimum, and what the theory says of its
+    paths.
+    """
     evidence = found.evidence
     heads = counted(len(found.circuit.useful_heads), "useful head")
     layers = counted(len(found.circuit.useful_layers), "layer")
@@ -113,7 +130,10 @@ def flow_line(found: Discovery) -> str:
     size += f", flow minimum {evidence.minimum}"
     if evidence.infeasible:
         paths = enumerated(evidence.infeasible, "or")
-        return f"flow: along {paths} the two positions hold nothing in common by then; {size}"
+        return (
+            f"flow: along {paths} the two positions hold nothing in common by "
+            f"then; {size}"
+        )
     return f"flow: {size}"
 
 
@@ -131,7 +151,8 @@ def likeness_table(found: Discovery) -> list[str]:
     rows.append(_likeness_row("ablated", likeness.ablated))
     lines = _table(rows, "<>>>>>")
     lines += wrapped(
-        "answers: the share that is the intact model's own; sequences: the share of which all"
+        "answers: the share that is the intact model's own; sequences: the share "
+        "of which all"
         " answers are"
     )
     lines += wrapped(f"the circuit hop by hop: {_hops(evidence)}")
@@ -139,7 +160,8 @@ def likeness_table(found: Discovery) -> list[str]:
     its = _interval(evidence.interval)
     own = _interval(evidence.intact_interval)
     lines += wrapped(
-        f"every head replaced, {found.ablation} rows: the loss is {above} {found.threshold:.3g}; on"
+        f"every head replaced, {found.ablation} rows: the loss is {above} "
+        f"{found.threshold:.3g}; on"
         f" {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
     )
     return lines
@@ -171,7 +193,9 @@ def _interval(ends: tuple[float, float]) -> str:
 def path_table(
     found: Discovery, emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
-    """Every path of a circuit: its attention, its cost, the loss without it, its emergence."""
+    """Every path of a circuit: its attention, its cost, the loss without it, its
+    emergence.
+    """
     trials = found.evidence.trials
     judgement = found.evidence.judgement
     costs = judgement.paths if judgement else {}
@@ -188,7 +212,9 @@ def path_table(
         if emerged is not None:
             row.append(at_step(emerged.get(path)))
         elif trials:
-            row.append(f"{sum(path in trial.paths for trial in trials)} of {len(trials)}")
+            row.append(
+                f"{sum(path in trial.paths for trial in trials)} of {len(trials)}"
+            )
         rows.append(row)
     return _table(rows, "<".ljust(len(head), ">"))
 

@@ -1,4 +1,5 @@
-"""The verdicts on a circuit, as data: which follow from what changes cost, and why; what is next.
+"""The verdicts on a circuit, as data: which follow from what changes cost, and why;
+what is next.
 
 Every view shows this list.
 """
@@ -31,7 +32,8 @@ class Next:
 
     Attributes:
         verb: that takes the run's folder.
-        options: of the verb, by name; the run's folder is `RUN` in the file of a circuit.
+        options: of the verb, by name; the run's folder is `RUN` in the file of a
+            circuit.
         without: a path of the circuit that is left out; only Python can say that.
         look: the head to look at on the page.
     """
@@ -42,7 +44,9 @@ class Next:
     look: Head | None = None
 
     def in_shell(self, folder: object) -> str | None:
-        """The line for the shell, about the run in a folder; of Python if that says more."""
+        """The line for the shell, about the run in a folder; of Python if that says
+        more.
+        """
         if self.without is not None:
             return self.in_python()
         words = [self.verb, str(folder)]
@@ -91,16 +95,17 @@ class Verdict:
 def verdicts(found: Discovery) -> list[Verdict]:
     """The verdicts on a circuit, always the same three in the same order.
 
-    A change *costs* the answers that it changes, as a share of those that change when every head is
-    exchanged, or the rise of the loss as a share of its rise then, whichever is larger, of the hop
-    that suffers most.
+    A change *costs* the answers that it changes, as a share of those that change when
+    every head is exchanged, or the rise of the loss as a share of its rise then,
+    whichever is larger, of the hop that suffers most.
 
-    - *enough*: all that is beside the circuit carries what it carries in other sequences, the paths
-      stay or are all that heads attend along, and that costs less than the limit.
-    - *complete*: no head without a path and no row without a path costs as much when it alone
-      carries what it carries in other sequences.
-    - *nothing spare*: each path costs as much when it is exchanged or cut, alone or beside all that
-      is not of the circuit.
+    - *enough*: all that is beside the circuit carries what it carries in other
+      sequences, the paths stay or are all that heads attend along, and that costs less
+      than the limit.
+    - *complete*: no head without a path and no row without a path costs as much when it
+      alone carries what it carries in other sequences.
+    - *nothing spare*: each path costs as much when it is exchanged or cut, alone or
+      beside all that is not of the circuit.
 
     Args:
         found: the circuit, and the evidence for it.
@@ -128,7 +133,9 @@ def _enough(found: Discovery, judgement: Judgement) -> Verdict:
     what = worst if worst.startswith("all") else f"all else exchanged {worst}"
     answers = percent(1 - cost.answers)
     sequences = percent(1 - cost.sequences)
-    stays = f"{answers} of the worst hop's answers stay, and {sequences} of whole sequences"
+    stays = (
+        f"{answers} of the worst hop's answers stay, and {sequences} of whole sequences"
+    )
     because = f"with {what}, {stays}; {_costs(cost)}"
     if cost.most >= LIMIT:
         return _not_enough(found, because)
@@ -137,12 +144,16 @@ def _enough(found: Discovery, judgement: Judgement) -> Verdict:
         return Verdict("enough", True, because)
     shape = max(shapes, key=lambda shape: shape.cost.most)
     stands_in = f"{name_of(shape.twin)} stands in for {name_of(shape.head)}"
-    attending = f"while it is exchanged, attending along its paths alone {_costs(shape.cost)}"
+    attending = (
+        f"while it is exchanged, attending along its paths alone {_costs(shape.cost)}"
+    )
     return Verdict("enough", False, f"{stands_in}; {attending}", _map(shape.head))
 
 
 def _not_enough(found: Discovery, because: str) -> Verdict:
-    """The verdict where exchanging all else costs: it names the head that is replaced worst."""
+    """The verdict where exchanging all else costs: it names the head that is replaced
+    worst.
+    """
     own = found.intact_loss
     alone = {head: loss for head, loss in found.evidence.alone.items() if loss > own}
     if alone:
@@ -160,7 +171,9 @@ def _complete(judgement: Judgement) -> Verdict:
     votes = judgement.votes
     if votes:
         worst = max(votes, key=lambda beside: beside.cost.most)
-        because = f"{name_of(worst.head)}, which has no path, votes too: exchanged alone it"
+        because = (
+            f"{name_of(worst.head)}, which has no path, votes too: exchanged alone it"
+        )
         because += f" {_costs(worst.cost)}"
         if len(votes) > 1:
             because += f"; {counted(len(votes), 'head')} without a path in all"
@@ -175,7 +188,9 @@ def _complete(judgement: Judgement) -> Verdict:
         because = f"the rows of {name_of(head)} without a path, exchanged alone,"
         return Verdict("complete", False, f"{because} {_costs(rows[head])}", _map(head))
     most = max(cost.most for cost in costs)
-    because = f"no head or row without a path, exchanged alone, costs more than {most:.3f}"
+    because = (
+        f"no head or row without a path, exchanged alone, costs more than {most:.3f}"
+    )
     return Verdict("complete", True, f"{because} {BESIDE_LIMIT}")
 
 
@@ -189,13 +204,19 @@ def _nothing_spare(judgement: Judgement) -> Verdict:
     spare = costless(costs)
     if not spare:
         each = _each_part(judgement)
-        because = f"exchanged or cut, {each} costs {lowest:.2f} or more (least: {least};"
+        because = (
+            f"exchanged or cut, {each} costs {lowest:.2f} or more (least: {least};"
+        )
         return Verdict("nothing spare", True, f"{because} limit {LIMIT:g})")
     parts = enumerated(spare, "or")
-    because = f"exchanged or cut, {parts} costs {lowest:.3f} at the least {BESIDE_LIMIT}"
+    because = (
+        f"exchanged or cut, {parts} costs {lowest:.3f} at the least {BESIDE_LIMIT}"
+    )
     for path in judgement.paths:
         if str(path) == least:
-            return Verdict("nothing spare", False, because, Next("circuit", without=path))
+            return Verdict(
+                "nothing spare", False, because, Next("circuit", without=path)
+            )
     return Verdict("nothing spare", False, because)
 
 

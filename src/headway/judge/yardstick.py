@@ -1,9 +1,9 @@
 """The likeness of altered models to the intact one, and when a circuit is good enough.
 
-Where every answer can be known, the yardstick is a loss to stay below. Elsewhere it is the gap
-between the model's own loss and that with every head ablated, of which a circuit must close most,
-and the agreement of its answers with the model's; or of the gap to attention in corrupted sequences
-alone.
+Where every answer can be known, the yardstick is a loss to stay below. Elsewhere it is
+the gap between the model's own loss and that with every head ablated, of which a
+circuit must close most, and the agreement of its answers with the model's; or of the
+gap to attention in corrupted sequences alone.
 """
 
 import math
@@ -31,13 +31,19 @@ THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
 
 CLOSES = (0.95, 0.9, 0.8)
-"""Shares of the gap to close: what the search aims at in turn, and the least that is faithful."""
+"""Shares of the gap to close: what the search aims at in turn, and the least that is
+faithful.
+"""
 
 AGREES = {"agreement": 0.9, "r2": 0.8}
-"""The least likeness of a circuit to the model: `agreement` of tokens, `r2` of vectors."""
+"""The least likeness of a circuit to the model: `agreement` of tokens, `r2` of
+vectors.
+"""
 
 CONSTANT = 1e-10
-"""Outputs count as constant if their variance is at most so much of their mean square."""
+"""Outputs count as constant if their variance is at most so much of their mean
+square.
+"""
 
 MANY = 32
 """In so many sequences a hop that has one answer has no other by chance."""
@@ -49,7 +55,9 @@ Losses = tuple[float, float]
 
 
 def one_answer(kind: Targets, targets: Tensor) -> float:
-    """The least loss of a model that gives every query the same answer, the mean of the hops."""
+    """The least loss of a model that gives every query the same answer, the mean of the
+    hops.
+    """
     asked = kind.asked(targets)
     hops = asked.any((0, 1)).nonzero()
     losses = list[Tensor]()
@@ -75,7 +83,8 @@ def own_loss(bench: Bench) -> float:
         (errors,) = bench.errors([{}])
         count = int(errors.isinf().any(1).sum())
         raise NoCircuitError(
-            f"there is no circuit to find: the model's own answers are no numbers in {count} of"
+            "there is no circuit to find: the model's own answers are no numbers "
+            f"in {count} of"
             f" {bench.sequences} sequences"
         )
     return loss
@@ -101,19 +110,22 @@ def require_told_apart(bench: Bench) -> None:
     varying = varying_hops(bench)
     if not varying:
         raise NoCircuitError(
-            "there is no circuit to find: every query has the same answer, so one answer serves all"
+            "there is no circuit to find: every query has the same answer, so one "
+            "answer serves all"
             " and nothing can be told by attention; ask for something that differs"
         )
     for index, hop in enumerate(bench.hops):
         if index not in varying and bench.sequences >= MANY:
             note_once(
-                f"{hop} has one answer only, about which nothing can be told by attention: leave it"
+                f"{hop} has one answer only, about which nothing can be told by "
+                "attention: leave it"
                 " out of the task's `judged`, as it makes others count less"
             )
 
 
 def require_better_than_one_answer(bench: Bench) -> None:
-    """Makes sure that a model knows more than which answers there are, of hops with several.
+    """Makes sure that a model knows more than which answers there are, of hops with
+    several.
 
     Raises:
         NoCircuitError: if it does not.
@@ -128,7 +140,8 @@ def require_better_than_one_answer(bench: Bench) -> None:
         own = errors.mean(0)[varying].mean().item()
     if not own < guess:
         raise NoCircuitError(
-            f"the model has not learnt the task: its loss is {own:.3f}, and that of one answer"
+            f"the model has not learnt the task: its loss is {own:.3f}, and that "
+            "of one answer"
             f" to all queries {guess:.3f}; is it the task that it was trained on?"
         )
 
@@ -153,11 +166,12 @@ class Yardstick:
 
         Args:
             bench: the model on these sequences.
-            loss: to stay below, if one was asked for; by default the task's own `threshold`.
+            loss: to stay below, if one was asked for; by default the task's own
+                `threshold`.
 
         Raises:
-            HeadwayError: if the gap counts, but ablating every head costs nothing, or the model
-                answers no better than by one answer to all queries.
+            HeadwayError: if the gap counts, but ablating every head costs nothing, or
+                the model answers no better than by one answer to all queries.
         """
         measure = "r2" if bench.batch.targets.is_floating_point() else "agreement"
         corrupted = bench.patterns.rows == "corrupted"
@@ -183,7 +197,9 @@ class Yardstick:
         return dict.fromkeys(bench.heads, mechanism_of(self.ablated))
 
     def limits(self, bench: Bench) -> list[float]:
-        """Losses on some sequences that a circuit may be asked to stay below, the least first."""
+        """Losses on some sequences that a circuit may be asked to stay below, the least
+        first.
+        """
         if self.loss is not None:
             return [self.loss]
         own, most = bench.losses([{}, self.without(bench)])
@@ -192,7 +208,9 @@ class Yardstick:
         return [most + share * (own - most) for share in self.closes]
 
     def met(self, bench: Bench, loss: float) -> float:
-        """The least limit that a loss on some sequences is below; the last if it is below none."""
+        """The least limit that a loss on some sequences is below; the last if it is
+        below none.
+        """
         *smaller, last = self.limits(bench)
         for limit in smaller:
             if loss < limit:
@@ -200,7 +218,9 @@ class Yardstick:
         return last
 
     def agrees(self, agreement: float, r2: float | None) -> bool:
-        """True if answers, or outputs, are the model's own often enough, where that counts."""
+        """True if answers, or outputs, are the model's own often enough, where that
+        counts.
+        """
         like = agreement if self.measure == "agreement" else r2
         loss_alone = self.loss is not None or self.ablated == "corrupted"
         return loss_alone or like is None or like >= AGREES[self.measure]
@@ -224,12 +244,15 @@ def _costliest(bench: Bench, own: float, ends: Sequence[Yardstick]) -> Yardstick
     costliest = max(finite, key=losses.__getitem__)
     if losses[costliest] > above(own):
         return costliest
-    numbers = f"{costliest.ablated} ablation of every head it is {losses[costliest]:.3f}"
+    numbers = (
+        f"{costliest.ablated} ablation of every head it is {losses[costliest]:.3f}"
+    )
     others = ", ".join(end.ablated for end in ends if end not in finite)
     if others:
         numbers += f" (with {others} ablation it gives no numbers)"
     raise NoCircuitError(
-        f"there is no circuit to find: the model's own loss is {own:.3f}, and with {numbers}"
+        f"there is no circuit to find: the model's own loss is {own:.3f}, and with "
+        f"{numbers}"
     )
 
 
@@ -237,28 +260,32 @@ def _refuse_infinite(own: float, ends: Sequence[Yardstick]) -> NoReturn:
     """Raises `NoCircuitError`: ablations leave no numbers."""
     names = " and ".join(end.ablated for end in ends)
     raise NoCircuitError(
-        f"there is no circuit to find: with {names} ablation of every head the model gives no"
+        f"there is no circuit to find: with {names} ablation of every head the "
+        "model gives no"
         f" numbers; its own loss is {own:.3f}"
     )
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """The likeness of an altered model to the intact one, on the sequences of the evidence.
+    """The likeness of an altered model to the intact one, on the sequences of the
+    evidence.
 
     Attributes:
         loss: of the altered model, the mean over the hops.
-        agreement: of all answers that are asked for, the share that is the intact model's own,
-            right or wrong. The answer is the nearest of the symbols that the sequence's queries are
-            asked for at that hop, or the likeliest token.
+        agreement: of all answers that are asked for, the share that is the intact
+            model's own, right or wrong. The answer is the nearest of the symbols that
+            the sequence's queries are asked for at that hop, or the likeliest token.
         agreement_by_hop: the same of every hop alone.
         sequence_agreement: the share of sequences of which all answers agree.
-        r2: of the altered model's outputs against the intact one's: 1 - the sum of squared
-            differences / the sum of squares of the intact outputs about their mean over sequences.
-            Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
-        faithfulness: the share of the gap that is closed: (loss of the ablated model - loss) /
-            (loss of the ablated model - loss of the intact one): 1 is as good as the model, 0 is
-            as bad as without attention. None if ablation does no harm, or leaves no numbers.
+        r2: of the altered model's outputs against the intact one's: 1 - the sum of
+            squared differences / the sum of squares of the intact outputs about their
+            mean over sequences. Outputs are vectors, or logits less their mean. None if
+            the intact outputs are constant.
+        faithfulness: the share of the gap that is closed: (loss of the ablated model -
+            loss) / (loss of the ablated model - loss of the intact one): 1 is as good
+            as the model, 0 is as bad as without attention. None if ablation does no
+            harm, or leaves no numbers.
         median_faithfulness: the same of the median losses of sequences.
     """
 
@@ -273,12 +300,13 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Likenesses:
-    """The circuit, its complement and the ablated model, each against the model as it is.
+    """The circuit, its complement and the ablated model, each against the model as it
+    is.
 
     Attributes:
         circuit: with every head replaced by its mechanism.
-        complement: without the circuit: attention along each of its paths is zero, and all else is
-            as it is.
+        complement: without the circuit: attention along each of its paths is zero, and
+            all else is as it is.
         ablated: with every head ablated as the yardstick says.
     """
 
@@ -346,7 +374,9 @@ def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " seque
 
 
 def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
-    """The R² of outputs against the intact ones (see `Likeness`); None if these are constant."""
+    """The R² of outputs against the intact ones (see `Likeness`); None if these are
+    constant.
+    """
     asked = bench.task.targets.asked(bench.batch.targets)
     asked = asked[..., bench.columns, None]
     numbers = _numbers(bench, altered, asked)
@@ -363,7 +393,9 @@ def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
 
 
 def _numbers(bench: Bench, outputs: Outputs, asked: Tensor) -> Tensor:
-    """A model's answers in numbers, of the hops that count; 0 where nothing is asked."""
+    """A model's answers in numbers, of the hops that count; 0 where nothing is
+    asked.
+    """
     numbers = bench.task.targets.numbers(outputs, bench.batch.targets)
     return numbers[..., bench.columns, :].where(asked, 0.0).double()
 
@@ -389,8 +421,8 @@ def _losses(bench: Bench, outputs: Outputs) -> Losses:
 
 
 def percent(part: float | None) -> str:
-    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if not known,
-    or infinite."""
+    """A share in percent: rounded down, so that only what is whole says 100 %; `-` if
+    not known, or infinite."""
     if part is None or not math.isfinite(part):
         return "-"
     return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"

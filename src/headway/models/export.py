@@ -1,10 +1,13 @@
 """Export to TransformerLens 4.
 
-A model becomes a `TransformerBridge` made of TransformerLens' own components, with the names its
-users know: `run_with_cache`, `run_with_hooks`, `blocks.3.attn.hook_pattern`, `W_Q`, `cfg`. What is
-not as in a language model: the outputs are those of the last `n_read` positions (the cache holds
-all positions); and where sequences are vectors [batch, position, d_input], `W_E` is
-[d_input, d_model] and has a bias, and positions have no embedding of their own.
+A model becomes a `TransformerBridge` made of TransformerLens' own components, with the
+names its
+users know: `run_with_cache`, `run_with_hooks`, `blocks.3.attn.hook_pattern`, `W_Q`,
+`cfg`. What is
+not as in a language model: the outputs are those of the last `n_read` positions (the
+cache holds all positions); and where sequences are vectors [batch, position, d_input],
+`W_E` is [d_input, d_model] and has a bias, and positions have no embedding of their
+own.
 """
 
 import importlib
@@ -19,24 +22,30 @@ from headway.errors import HeadwayError, require
 from headway.models.transformer import Transformer
 
 LensModel = Any
-"""A `transformer_lens.TransformerBridge`; TransformerLens is imported only when it is asked for."""
+"""A `transformer_lens.TransformerBridge`; TransformerLens is imported only when it is
+asked for.
+"""
 
 LONGEST_UNMASKED = 1024
-"""The `n_ctx` of a model without a mask, which does not know how long its sequences are."""
+"""The `n_ctx` of a model without a mask, which does not know how long its sequences
+are.
+"""
 
 RENAMED = {"attn.out.": "attn.o.", "mlp.up.": "mlp.in.", "mlp.down.": "mlp.out."}
 
 
 def to_transformer_lens(model: Transformer) -> LensModel:
-    """The model as a `TransformerBridge`, with weights of its own that hold the same numbers.
+    """The model as a `TransformerBridge`, with weights of its own that hold the same
+    numbers.
 
-    TransformerLens takes the softmax of attention in single precision, also of a double-precision
-    model. Its processing of weights, which keeps log-probabilities but neither vectors nor weights
-    as they are, is refused; `enable_compatibility_mode(no_processing=True)` is not.
+    TransformerLens takes the softmax of attention in single precision, also of a
+    double-precision model. Its processing of weights, which keeps log-probabilities but
+    neither vectors nor weights as they are, is refused;
+    `enable_compatibility_mode(no_processing=True)` is not.
 
     Raises:
-        HeadwayError: if TransformerLens 4 is not installed, or its outputs are not the model's, or
-            the model has no norms or linear attention.
+        HeadwayError: if TransformerLens 4 is not installed, or its outputs are not the
+            model's, or the model has no norms or linear attention.
     """
     shape = model.config
     plain = {"norm": "pre", "attention": "softmax"}
@@ -53,8 +62,9 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         block.attn.scaling = 1.0
 
     def adapt(adapter: Any) -> None:
-        # TransformerLens' attention for its own models takes the patterns for `hook_attn_scores`
-        # and knows neither `hook_result` nor `hook_q_input`; this one of its classes has them all.
+        # TransformerLens' attention for its own models takes the patterns for
+        # `hook_attn_scores` and knows neither `hook_result` nor `hook_q_input`; this
+        # one of its classes has them all.
         mapping = adapter.component_mapping
         if model.pos_embed is None:
             mapping.pop("pos_embed")
@@ -63,7 +73,8 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         parts["attn"] = components.PositionEmbeddingsAttentionBridge(
             "attn", adapter.cfg, maps, is_causal=shape.causal
         )
-        # Trained scores are so large that another rounding of a norm shows in the outputs.
+        # Trained scores are so large that another rounding of a norm shows in the
+        # outputs.
         for norm in (parts["ln1"], parts.get("ln2"), mapping["ln_final"]):
             if norm is not None:
                 norm.use_native_layernorm_autograd = True
@@ -79,7 +90,8 @@ def to_transformer_lens(model: Transformer) -> LensModel:
     )
     bridge.load_state_dict(to_lens_weights(model.state_dict()))
     for block in bridge.blocks:
-        # What TransformerLens does to queries last; it would scale the scores, and round otherwise.
+        # What TransformerLens does to queries last; it would scale the scores, and
+        # round otherwise.
         block.attn.hook_rot_q = Scale(shape.head_width**-0.5)
     _require_same(bridge, model)
     return bridge
@@ -109,7 +121,8 @@ def _lens_config(model: Transformer) -> Any:
 
 
 class Body(nn.Module):
-    """The module that TransformerLens wraps: its own blocks between embedding and read-out.
+    """The module that TransformerLens wraps: its own blocks between embedding and
+    read-out.
 
     Submodules are named as TransformerLens names those of its own models.
     """
@@ -125,27 +138,38 @@ class Body(nn.Module):
         else:
             self.tok_embed = nn.Embedding(self.vocabulary, self.shape.d_model)
         if model.pos_embed is not None:
-            self.pos = nn.Embedding(model.longest or LONGEST_UNMASKED, self.shape.d_model)
+            self.pos = nn.Embedding(
+                model.longest or LONGEST_UNMASKED, self.shape.d_model
+            )
         self.layers = nn.ModuleList(blocks)
         self.ln_out = nn.LayerNorm(self.shape.d_model)
         self.head = nn.Linear(self.shape.d_model, model.unembed.out_features)
 
     def forward(
-        self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None, **_: Any
+        self,
+        input_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **_: Any,
     ) -> Float[Tensor, "batch read d_target"]:
         """Predicts at the read-out positions, as `Transformer` does.
 
-        TransformerLens passes tokens as `input_ids`, vectors as `inputs_embeds`; and, with
-        `start_at_layer`, as those the residual stream [batch, position, d_model].
+        TransformerLens passes tokens as `input_ids`, vectors as `inputs_embeds`; and,
+        with `start_at_layer`, as those the residual stream [batch, position, d_model].
         """
         x = self._embedded(inputs_embeds if input_ids is None else input_ids)
         for block in self.layers:
             (x,) = block(x)
         return self.head(self.ln_out(x))[:, -self.n_read :]
 
-    def _embedded(self, inputs: Tensor | None) -> Float[Tensor, "batch position d_model"]:
+    def _embedded(
+        self, inputs: Tensor | None
+    ) -> Float[Tensor, "batch position d_model"]:
         own = self.d_input if self.vocabulary is None else None
-        allowed = "tokens [batch, position]" if own is None else f"vectors [batch, position, {own}]"
+        allowed = (
+            "tokens [batch, position]"
+            if own is None
+            else f"vectors [batch, position, {own}]"
+        )
         if inputs is None:
             raise HeadwayError(f"inputs = None is not allowed: it must be {allowed}")
         is_vectors = inputs.is_floating_point() and inputs.ndim == 3
@@ -179,7 +203,9 @@ class Scale(nn.Module):
 
 
 class VectorEmbedding(nn.Module):
-    """A linear map whose weight lies as TransformerLens' `W_E` does: [d_input, d_model]."""
+    """A linear map whose weight lies as TransformerLens' `W_E` does: [d_input,
+    d_model].
+    """
 
     def __init__(self, d_input: int, d_model: int):
         super().__init__()
@@ -209,7 +235,9 @@ def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def _require_same(bridge: LensModel, model: Transformer) -> None:
-    """Makes sure on random inputs that this version of TransformerLens computes the model."""
+    """Makes sure on random inputs that this version of TransformerLens computes the
+    model.
+    """
     length = model.n_read if model.mask is None else len(model.mask)
     generator = torch.Generator().manual_seed(0)
     weight = model.embed.weight
@@ -227,7 +255,8 @@ def _require_same(bridge: LensModel, model: Transformer) -> None:
 
 def _refuse_processing(_: dict[str, Tensor]) -> dict[str, Tensor]:
     raise HeadwayError(
-        "TransformerLens' processing of weights would change them and vectors that are read out:"
+        "TransformerLens' processing of weights would change them and vectors that "
+        "are read out:"
         " call enable_compatibility_mode(no_processing=True)"
     )
 

@@ -17,9 +17,11 @@ DETACHES = {
 
 
 class Cuts(TorchFunctionMode):
-    """Follows some tensors through a pass, to the first operation that gradients do not pass.
+    """Follows some tensors through a pass, to the first operation that gradients do not
+    pass.
 
-    Comparisons and the like have no gradient to keep back: what is made of them is not followed.
+    Comparisons and the like have no gradient to keep back: what is made of them is not
+    followed.
 
     Attributes:
         by: that operation, in words; None if there was none.
@@ -51,12 +53,15 @@ class Cuts(TorchFunctionMode):
 
 
 def _cut_by(func: Callable[..., Any]) -> str | None:
-    """The reason why a gradient does not pass a function that is called now, if it does not."""
+    """The reason why a gradient does not pass a function that is called now, if it does
+    not.
+    """
     if func in DETACHES:
         return "it, or what reads it, is detached"
     if torch.is_grad_enabled():
         return None
     return (
-        f"{name_of(func)} is called without gradients (under torch.no_grad, inference_mode, or with"
+        f"{name_of(func)} is called without gradients (under torch.no_grad, "
+        "inference_mode, or with"
         " a backward pass of its own)"
     )

@@ -1,7 +1,8 @@
-"""Hooks and caches: a model's computation, seen and changed under TransformerLens' names.
+"""Hooks and caches: a model's computation, seen and changed under TransformerLens'
+names.
 
-Wherever something can be looked at, a model has a `HookPoint`. Its path in the model is its name,
-such as `blocks.1.attn.hook_pattern`, and torch's forward hooks do the rest.
+Wherever something can be looked at, a model has a `HookPoint`. Its path in the model is
+its name, such as `blocks.1.attn.hook_pattern`, and torch's forward hooks do the rest.
 """
 
 import difflib
@@ -16,7 +17,8 @@ from headway.errors import HeadwayError
 
 Key = str | tuple[Any, ...]
 """A way to write `blocks.1.attn.hook_pattern`: that, or `blocks.1.attn.pattern`, or
-`("pattern", 1)`. Layers may count from the end; `("normalized", 1, "ln2")` tells two of a kind."""
+`("pattern", 1)`. Layers may count from the end; `("normalized", 1, "ln2")` tells two of
+a kind."""
 
 
 class HookPoint(nn.Identity):
@@ -30,7 +32,9 @@ class HookPoint(nn.Identity):
 
 
 Edit = Callable[[Tensor, HookPoint], Tensor | None]
-"""Called with what passes, and where; unless it returns None, that is passed on instead."""
+"""Called with what passes, and where; unless it returns None, that is passed on
+instead.
+"""
 Names = Key | list[Key] | Callable[[str], bool]
 """One name, or several, or a function of the full name."""
 
@@ -85,7 +89,8 @@ class Hooked(nn.Module):
 
     @contextmanager
     def hooks(self, fwd_hooks: Iterable[tuple[Names, Edit]]) -> Iterator[None]:
-        """Lets functions see and change what passes at some points, as long as it is open.
+        """Lets functions see and change what passes at some points, as long as it is
+        open.
 
         Raises:
             HeadwayError: if nothing has a name; the line gives the nearest there are.
@@ -100,7 +105,9 @@ class Hooked(nn.Module):
                     stack.callback(handle.remove)
             yield
 
-    def run_with_hooks(self, inputs: Tensor, fwd_hooks: Iterable[tuple[Names, Edit]]) -> Tensor:
+    def run_with_hooks(
+        self, inputs: Tensor, fwd_hooks: Iterable[tuple[Names, Edit]]
+    ) -> Tensor:
         """The outputs with functions that see and change what passes at some points.
 
         ```python
@@ -116,11 +123,15 @@ class Hooked(nn.Module):
         with self.hooks(fwd_hooks):
             return self(inputs)
 
-    def run_with_cache(self, inputs: Tensor, names: Names | None = None) -> tuple[Tensor, Cache]:
-        """The outputs, and all that was computed on the way, as it was (gradients flow through it).
+    def run_with_cache(
+        self, inputs: Tensor, names: Names | None = None
+    ) -> tuple[Tensor, Cache]:
+        """The outputs, and all that was computed on the way, as it was (gradients flow
+        through it).
 
-        What is kept is the caller's own: nothing that is edited later, in place or not, changes it,
-        nor does an edit of it change the model's pass or anything else that is kept.
+        What is kept is the caller's own: nothing that is edited later, in place or not,
+        changes it, nor does an edit of it change the model's pass or anything else that
+        is kept.
 
         ```python
         outputs, cache = model.run_with_cache(inputs)
@@ -130,7 +141,8 @@ class Hooked(nn.Module):
 
         Args:
             inputs: of the model.
-            names: what is kept: one name, several, or a function of the full name; by default all.
+            names: what is kept: one name, several, or a function of the full name; by
+                default all.
 
         Raises:
             HeadwayError: if nothing has a name; the line gives the nearest there are.
@@ -172,7 +184,9 @@ def full_name(key: Key, names: Collection[str]) -> str:
 
 
 def _in_layer(key: tuple[Any, ...], names: Collection[str]) -> list[str]:
-    """The full names that end with a point, such as `pattern`, or it and a part, in a layer."""
+    """The full names that end with a point, such as `pattern`, or it and a part, in a
+    layer.
+    """
     what, layer, *part = key if len(key) > 1 else (*key, None)
     if isinstance(layer, int) and layer < 0:
         layers = re.findall(r"blocks\.(\d+)\.", " ".join(names))
@@ -183,8 +197,8 @@ def _in_layer(key: tuple[Any, ...], names: Collection[str]) -> list[str]:
 
 
 def is_watched(module: nn.Module) -> bool:
-    """Tell whether anyone looks at a module or its parts: with hooks, or as nnsight does with a
-    `forward` of its own."""
+    """Tell whether anyone looks at a module or its parts: with hooks, or as nnsight
+    does with a `forward` of its own."""
     hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
     if hooks or "forward" in vars(module):
         return True

@@ -1,10 +1,11 @@
 """Attention caught while a module runs, whatever the module looks like.
 
-A call of `scaled_dot_product_attention` is computed step by step: scores, softmax, tap, values. The
-result of a softmax over keys passes through the tap; if a module changes it before it meets values,
-what meets them passes through the tap instead (`sites` tells which). Routers and outputs have a
-softmax, too. To tell them apart, every product of activations that may be scores is followed until
-a softmax takes it. `trial` notices what is missed here.
+A call of `scaled_dot_product_attention` is computed step by step: scores, softmax, tap,
+values. The result of a softmax over keys passes through the tap; if a module changes it
+before it meets values, what meets them passes through the tap instead (`sites` tells
+which). Routers and outputs have a softmax, too. To tell them apart, every product of
+activations that may be scores is followed until a softmax takes it. `trial` notices
+what is missed here.
 """
 
 import functools
@@ -42,8 +43,9 @@ Origin = TypeVar("Origin")
 Reads = Callable[["Read"], Tensor]
 """Called where a pattern meets values; what it returns is what the heads read."""
 
-# A mode steps aside while a function runs that it was told of. This is the same function without
-# the question whether there is a mode, so that the attention in it meets the mode.
+# A mode steps aside while a function runs that it was told of. This is the same
+# function without the question whether there is a mode, so that the attention in it
+# meets the mode.
 _multi_head_attention = types.FunctionType(
     F.multi_head_attention_forward.__code__,
     vars(F) | {"has_torch_function": lambda _: False},
@@ -74,7 +76,8 @@ class Place(NamedTuple):
     ) -> Float[Tensor, "batch head position own_key"]:
         """The pattern of the positions; keys that are no position come last.
 
-        Positions that are no query have an empty row, and those that are no key an empty column.
+        Positions that are no query have an empty row, and those that are no key an
+        empty column.
         """
         n_queries, n_keys = heads.shape[-2:]
         if n_queries == length <= n_keys and self.key == 0:
@@ -99,7 +102,9 @@ class Place(NamedTuple):
         return whole
 
     def _parts(self, heads: Tensor, length: int) -> tuple[Span, Span, list[int]]:
-        """Positions that are queries, those that are keys, and the keys that are no position."""
+        """Positions that are queries, those that are keys, and the keys that are no
+        position.
+        """
         spans = list[Span]()
         for start, count in zip(self, heads.shape[-2:], strict=True):
             first = count - length if start == LAST else start
@@ -118,7 +123,8 @@ class Read(NamedTuple):
         layer: of the pattern; in an `Interception`, its site.
         pattern: as the tap left it, in the module's own layout.
         values: that it meets, in the module's own layout.
-        laid: lays out a pattern of the positions [batch, head, position, own_key] as `pattern` is.
+        laid: lays out a pattern of the positions [batch, head, position, own_key] as
+            `pattern` is.
         product: of any such pattern and values.
     """
 
@@ -154,7 +160,9 @@ class Turned(NamedTuple):
 
 AS_IT_IS = Turned(lambda pattern: pattern, lambda pattern: pattern)
 KEY_QUERY = Turned(lambda pattern: pattern.mT, lambda pattern: pattern.mT)
-ONE_MORE = Turned(lambda pattern: pattern.squeeze(-1), lambda pattern: pattern.unsqueeze(-1))
+ONE_MORE = Turned(
+    lambda pattern: pattern.squeeze(-1), lambda pattern: pattern.unsqueeze(-1)
+)
 
 
 class Meeting(NamedTuple):
@@ -176,14 +184,16 @@ class Meeting(NamedTuple):
 class Interception(TorchFunctionMode):
     """Hands the pattern of every attention in a module's forward pass to a tap.
 
-    A *site* is where the tap takes hold of a pattern: a call of `scaled_dot_product_attention`, a
-    softmax, or what is made of softmaxes, where it first meets values. Sites are numbered in order.
+    A *site* is where the tap takes hold of a pattern: a call of
+    `scaled_dot_product_attention`, a softmax, or what is made of softmaxes, where it
+    first meets values. Sites are numbered in order.
 
     Args:
         tap: called once a site, with its number.
         batch: sequences in the module's input.
         length: positions of a sequence.
-        places: where they stand in the pattern of every site; by default at its beginning.
+        places: where they stand in the pattern of every site; by default at its
+            beginning.
         reads: called where patterns meet values.
         late: softmaxes, by number, of which the tap gets what meets values.
 
@@ -214,15 +224,25 @@ class Interception(TorchFunctionMode):
         self.dtypes: set[torch.dtype] = set()
         self.is_edited = False
         """True once the tap has changed a pattern."""
-        self.scores: MutableMapping[Tensor, frozenset[Scores]] = WeakTensorKeyDictionary()
-        """Sets of `Scores` that tensors are made of, up to the product with the values."""
-        self.softmaxes: MutableMapping[Tensor, frozenset[int]] = WeakTensorKeyDictionary()
-        """Sets of softmaxes over keys, by number, that tensors are made of, up to that product."""
+        self.scores: MutableMapping[Tensor, frozenset[Scores]] = (
+            WeakTensorKeyDictionary()
+        )
+        """Sets of `Scores` that tensors are made of, up to the product with the
+        values.
+        """
+        self.softmaxes: MutableMapping[Tensor, frozenset[int]] = (
+            WeakTensorKeyDictionary()
+        )
+        """Sets of softmaxes over keys, by number, that tensors are made of, up to that
+        product.
+        """
         self.site_of: list[int | None] = []
         """The site of every softmax over keys; None if it is late."""
         self.keys_of: list[int] = []
         """The number of keys that every softmax is over."""
-        self.caught: MutableMapping[Tensor, tuple[int, Tensor]] = WeakTensorKeyDictionary()
+        self.caught: MutableMapping[Tensor, tuple[int, Tensor]] = (
+            WeakTensorKeyDictionary()
+        )
         """The site of what met values late, and what the tap put in its place."""
 
     @property
@@ -299,8 +319,15 @@ class Interception(TorchFunctionMode):
                 scale = math.sqrt(1 / query.shape[-1])
             pattern = _softmax_of((query * scale) @ key.mT, attn_mask, is_causal)
             allowed = f"[batch, head, query, key] with a batch of {self.batch};"
-            allowed += " attention that is called with positions first needs batch_first=True"
-            require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
+            allowed += (
+                " attention that is called with positions first needs batch_first=True"
+            )
+            require(
+                self._has_batch(pattern),
+                "shape of a pattern",
+                list(pattern.shape),
+                allowed,
+            )
             site = len(self.shapes)
             pattern = self._through_tap(pattern)
             return self._read(site, pattern, value, torch.matmul).to(dtype)
@@ -317,7 +344,8 @@ class Interception(TorchFunctionMode):
         heads = pattern.reshape(self.batch, -1, *pattern.shape[-2:])
         n_heads, n_queries, n_keys = heads.shape[1:]
         self.shapes.append((n_heads, n_queries, n_keys))
-        heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
+        # A query that no key is allowed for reads nothing.
+        heads = heads.nan_to_num(0.0)
         own = place.own(heads, self.length)
         version = None if own.is_inference() else own._version
         try:
@@ -331,7 +359,8 @@ class Interception(TorchFunctionMode):
         self.is_edited = True
         put = place.put(used, heads).reshape(pattern.shape)
         put = put.to(pattern.dtype)
-        # A module may view what a softmax gives, or write into it; the tap's tensor is the tap's.
+        # A module may view what a softmax gives, or write into it; the tap's tensor is
+        # the tap's.
         return put.clone(memory_format=torch.contiguous_format)
 
     def _place(self, site: int) -> Place:
@@ -365,7 +394,9 @@ class Interception(TorchFunctionMode):
     def _is_over_keys(
         self, result: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
     ) -> bool:
-        """Tell whether a softmax, given as it was called, is one of scores over keys."""
+        """Tell whether a softmax, given as it was called, is one of scores over
+        keys.
+        """
         square = result.ndim > 3 and result.shape[-2:] == (self.length, self.length)
         known = square or input in self.scores
         return dim in (-1, result.ndim - 1) and self._has_batch(result) and known
@@ -444,7 +475,9 @@ class Interception(TorchFunctionMode):
             site = len(self.shapes)
             own = turned.there(pattern)
             allowed = f"[batch, …] with a batch of {self.batch}, where it meets values"
-            require(self._has_batch(own), "shape of a pattern", list(own.shape), allowed)
+            require(
+                self._has_batch(own), "shape of a pattern", list(own.shape), allowed
+            )
             put = self._through_tap(own)
             self.caught[pattern] = site, turned.back(put)
         site, put = self.caught[pattern]
@@ -459,8 +492,8 @@ class Interception(TorchFunctionMode):
             self.scores[out] = frozenset({Scores()})
 
     def _follow(self, tensors: Iterable[Tensor], out: Tensor) -> None:
-        """Notes what is computed from scores or a pattern: entry by entry, with further keys, or by
-        heads that take shares of others."""
+        """Notes what is computed from scores or a pattern: entry by entry, with further
+        keys, or by heads that take shares of others."""
         nothing_yet = not (len(self.scores) or len(self.softmaxes))
         if nothing_yet or out.ndim < 3:
             return
@@ -470,7 +503,9 @@ class Interception(TorchFunctionMode):
                 _add_origins(self.softmaxes, tensor, out)
 
     def _has_batch(self, x: Tensor) -> bool:
-        """Tell whether x may be [batch, …, query, key] or [batch * head, query, key]."""
+        """Tell whether x may be [batch, …, query, key] or [batch * head, query,
+        key].
+        """
         if x.ndim > 3:
             return x.shape[0] == self.batch
         return x.ndim == 3 and not len(x) % self.batch
@@ -478,12 +513,14 @@ class Interception(TorchFunctionMode):
     def _has_keys(self, x: Tensor) -> bool:
         """Tell whether the last two dimensions of x may be queries and keys."""
         n_queries, n_keys = x.shape[-2:]
-        few = n_keys - self.length <= 2  # beside the positions, for queries that are read out
+        # Beside the positions, for queries that are read out.
+        few = n_keys - self.length <= 2
         return n_keys >= self.length and (n_queries >= self.length or few)
 
 
 def _for_every_query(
-    shared: Float[Tensor, "*batch group key _"], query: Float[Tensor, "*batch head query _"]
+    shared: Float[Tensor, "*batch group key _"],
+    query: Float[Tensor, "*batch head query _"],
 ) -> Float[Tensor, "*batch head key _"]:
     """Tensors that groups of heads share, once for each head that has a query."""
     in_group = query.shape[-3] // shared.shape[-3]
@@ -501,7 +538,8 @@ def _softmax_of(
     mask = _materialised(mask, scores.device)
     is_bool = mask.dtype == torch.bool
     scores = scores.masked_fill(~mask, -torch.inf) if is_bool else scores + mask
-    no_key = (scores == -torch.inf).all(-1, keepdim=True)  # torch lets such a query read nothing
+    # Torch lets such a query read nothing.
+    no_key = (scores == -torch.inf).all(-1, keepdim=True)
     pattern = scores.masked_fill(no_key, 0.0).softmax(-1)
     return pattern.masked_fill(no_key, 0.0)
 
@@ -509,8 +547,8 @@ def _softmax_of(
 def _divisor(given: Any, divisor: Any) -> Any:
     """A divisor with ones in the place of zeros that divide zeros.
 
-    A module may divide patterns, or what heads read, by the sums of rows. A row of zeros, which a
-    tap may put, reads nothing there as elsewhere.
+    A module may divide patterns, or what heads read, by the sums of rows. A row of
+    zeros, which a tap may put, reads nothing there as elsewhere.
     """
     if not (isinstance(given, Tensor) and isinstance(divisor, Tensor)):
         return divisor
@@ -536,7 +574,9 @@ def is_activation(x: Tensor) -> bool:
 
 
 def _is_made_of(out: Tensor, tensor: Tensor) -> bool:
-    """Tell by shapes whether something may be a tensor's entries, with further keys, or shares."""
+    """Tell by shapes whether something may be a tensor's entries, with further keys, or
+    shares.
+    """
     if out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]:
         return True
     return tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
@@ -552,10 +592,14 @@ def _add_origins(
 
 
 def summed_over(
-    func: Callable[..., Any], args: Any, given: list[Tensor], pattern: Tensor, out: Tensor
+    func: Callable[..., Any],
+    args: Any,
+    given: list[Tensor],
+    pattern: Tensor,
+    out: Tensor,
 ) -> int:
-    """The size of the largest dimension of a pattern that a product sums over, or will be summed
-    over after it."""
+    """The size of the largest dimension of a pattern that a product sums over, or will
+    be summed over after it."""
     if func in TIMES:
         if pattern.shape[-1] == 1 and out.numel() > pattern.numel():
             return pattern.shape[-2]
@@ -569,8 +613,12 @@ def summed_over(
     return max(summed, default=0)
 
 
-def _turned_in(equation: object, given: list[Tensor], pattern: Tensor, values: Tensor) -> Turned:
-    """The layout of a pattern that meets values in an `einsum`, both among its operands."""
+def _turned_in(
+    equation: object, given: list[Tensor], pattern: Tensor, values: Tensor
+) -> Turned:
+    """The layout of a pattern that meets values in an `einsum`, both among its
+    operands.
+    """
     terms, kept = _terms(equation, given)
     letters = terms[id(pattern)].removeprefix("...")
     keys = set(letters) - set(kept)
@@ -583,7 +631,9 @@ def _turned_in(equation: object, given: list[Tensor], pattern: Tensor, values: T
 
 
 def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
-    """The letters of the operands of an equation of `einsum`, by identity, and those of its sum."""
+    """The letters of the operands of an equation of `einsum`, by identity, and those of
+    its sum.
+    """
     written = str(equation).replace(" ", "")
     terms, _, kept = written.partition("->")
     each = zip(given, terms.split(","), strict=False)
@@ -592,9 +642,15 @@ def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
 
 
 def _called(
-    func: Callable[..., Any], args: Any, kwargs: Any, pair: tuple[Tensor, Tensor], *new: Tensor
+    func: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    pair: tuple[Tensor, Tensor],
+    *new: Tensor,
 ) -> Tensor:
-    """The outcome of a function with a pair of tensors among its arguments exchanged."""
+    """The outcome of a function with a pair of tensors among its arguments
+    exchanged.
+    """
     by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
     named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
     given = _exchanged(args, by_id)
@@ -619,7 +675,9 @@ def _refuse_dropout(
     train: bool = True,
 ) -> None:
     if p > 0 and training and train:
-        raise HeadwayError(f"dropout is on (p = {p:g}): call .eval() on the module that is tapped")
+        raise HeadwayError(
+            f"dropout is on (p = {p:g}): call .eval() on the module that is tapped"
+        )
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[Tensor]:

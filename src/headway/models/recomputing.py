@@ -1,7 +1,8 @@
-"""Checkpointed modules (`torch.utils.checkpoint`), kept from computing again what they computed.
+"""Checkpointed modules (`torch.utils.checkpoint`), kept from computing again what they
+computed.
 
-A backward pass would call a layer again outside the tap, so that the layer's own pattern would take
-the place of the one that was put.
+A backward pass would call a layer again outside the tap, so that the layer's own
+pattern would take the place of the one that was put.
 """
 
 import threading
@@ -26,7 +27,10 @@ def _nothing(*_: Any, **__: Any) -> Iterator[None]:
     yield
 
 
-INSTEAD = {"CheckpointFunction": _Direct, "_checkpoint_without_reentrant_generator": _nothing}
+INSTEAD = {
+    "CheckpointFunction": _Direct,
+    "_checkpoint_without_reentrant_generator": _nothing,
+}
 """Substitutes for parts of `torch.utils.checkpoint`, by their names there."""
 OWN = {name: getattr(checkpoint, name) for name in INSTEAD if hasattr(checkpoint, name)}
 

@@ -1,12 +1,14 @@
-"""Sites: where a tap takes hold of the attention of a module, and the layers that they make.
+"""Sites: where a tap takes hold of the attention of a module, and the layers that they
+make.
 
-A module may change what a softmax gives before it meets values: by signs, by a mask, by shares of
-other heads. One pass has a random pattern in the place of every softmax. If what meets values is
-not that pattern, the tap takes hold where it meets them.
+A module may change what a softmax gives before it meets values: by signs, by a mask, by
+shares of other heads. One pass has a random pattern in the place of every softmax. If
+what meets values is not that pattern, the tap takes hold where it meets them.
 
-Sites are heads of one layer if they follow one another and depend on the same earlier sites: then
-none of them can read what another gives. A site whose pattern is always that of another in the
-layer has the same heads, as when a pattern meets the halves of the values one by one.
+Sites are heads of one layer if they follow one another and depend on the same earlier
+sites: then none of them can read what another gives. A site whose pattern is always
+that of another in the layer has the same heads, as when a pattern meets the halves of
+the values one by one.
 """
 
 from collections import Counter, defaultdict
@@ -49,11 +51,12 @@ class Sites(NamedTuple):
 
     Attributes:
         late: softmaxes of which the tap gets what meets values.
-        unseen: sites whose pattern was not seen to meet values, or whose rows are added up beside
-            that, maybe to divide by the sums what heads read.
+        unseen: sites whose pattern was not seen to meet values, or whose rows are added
+            up beside that, maybe to divide by the sums what heads read.
         parts: the heads of every site.
-        apart: the numbers of heads that layers would have if calls which cannot read one another
-            were one; none unless they differ, so that every call is a layer.
+        apart: the numbers of heads that layers would have if calls which cannot read
+            one another were one; none unless they differ, so that every call is a
+            layer.
     """
 
     late: frozenset[int]
@@ -101,13 +104,16 @@ def _watched(module: nn.Module, inputs: Tensor, late: frozenset[int]) -> "_Watch
 def _with_equal_patterns(
     module: nn.Module, inputs: Tensor, watch: "_Watch", groups: list[list[int]]
 ) -> dict[int, int]:
-    """Sites by others of their layer that always have the same pattern, the earlier one first."""
+    """Sites by others of their layer that always have the same pattern, the earlier one
+    first.
+    """
     pairs = list[tuple[int, int]]()
     for first, *others in groups:
         pairs += [(first, site) for site in others if watch.has_equal(first, site)]
     if not pairs:
         return {}
-    # Heads that begin as copies of one another have equal patterns now; not with other weights.
+    # Heads that begin as copies of one another have equal patterns now; not with other
+    # weights.
     weights = [weight for weight in module.parameters() if weight.is_floating_point()]
     with drawn(weights, around=True):
         moved = _watched(module, inputs, watch.late)
@@ -189,7 +195,8 @@ class _Watch(Interception):
         new = range(n_before, len(self.shapes))
         for site in new:
             self.needs[site] |= origins
-        made = args[0] if out is None and args else out  # an assignment changes its first argument
+        # An assignment changes its first argument.
+        made = args[0] if out is None and args else out
         kept = {_storage(tensor) for tensor in given}
         for tensor in tensors_in((made,), {}):
             storage = _storage(tensor)
@@ -253,8 +260,8 @@ class _Watch(Interception):
 
 
 def _is_put(operands: Sequence[Tensor], put: Tensor, length: int) -> bool:
-    """Tell whether operands hold what was put, and nothing else; keys beside the positions, before
-    or behind them, may be left out."""
+    """Tell whether operands hold what was put, and nothing else; keys beside the
+    positions, before or behind them, may be left out."""
     flat = [operand.flatten() for operand in operands]
     met = torch.cat(flat).float().sort().values
     n_keys = put.shape[-1]
@@ -286,7 +293,9 @@ def _storage(tensor: Tensor) -> int:
 
 @contextmanager
 def drawn(weights: Sequence[Tensor], around: bool = False) -> Iterator[None]:
-    """Within it, weights have small random values in the place of their own, or added to them."""
+    """Within it, weights have small random values in the place of their own, or added
+    to them.
+    """
     own = [weight.data for weight in weights]
     generator = torch.Generator().manual_seed(0)
     try:
@@ -303,8 +312,9 @@ def drawn(weights: Sequence[Tensor], around: bool = False) -> Iterator[None]:
 class Assembled:
     """A tap of sites that asks a tap of layers.
 
-    A layer's tap is asked once all of its heads are known. Where they are several sites, the first
-    ones have been computed by then, so that the module is called once more. What taps put, and what
+    A layer's tap is asked once all of its heads are known. Where they are several
+    sites, the first ones have been computed by then, so that the module is called once
+    more. What taps put, and what
     heads read, is kept for that: nobody is asked twice.
 
     Args:

@@ -1,4 +1,6 @@
-"""The tap: what a model hands every attention pattern to, what has one, and one for any module."""
+"""The tap: what a model hands every attention pattern to, what has one, and one for any
+module.
+"""
 
 import sys
 import warnings
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from headway.models.trial import Shape
 
 Tap = Callable[[int, Float[Tensor, "batch head query key"]], Tensor]
-"""Called with a layer and its attention pattern; the layer uses the pattern that is returned."""
+"""Called with a layer and its attention pattern; the layer uses the pattern that is
+returned.
+"""
 
 
 @runtime_checkable
@@ -38,14 +42,18 @@ class Tappable(Protocol):
         ...
 
     def __call__(self, inputs: Tensor, tap: Tap | None = None) -> Tensor:
-        """Outputs [batch, position or read-out, output]; every pattern passes through `tap`."""
+        """Outputs [batch, position or read-out, output]; every pattern passes through
+        `tap`.
+        """
         ...
 
 
 def attention_patterns(
     model: Tappable, inputs: Tensor, through: Tap | None = None
 ) -> Float[Tensor, "batch layer head query key"]:
-    """The attention pattern of every head of every layer, edited by the tap `through`."""
+    """The attention pattern of every head of every layer, edited by the tap
+    `through`.
+    """
     seen: list[Tensor] = []
 
     def record(layer: int, pattern: Tensor) -> Tensor:
@@ -60,28 +68,31 @@ def attention_patterns(
 def tapped(module: nn.Module, inputs: Tensor | None = None) -> "Tapped":
     """Gives a module a tap, without a change to its code.
 
-    The module calls `scaled_dot_product_attention`, `MultiheadAttention` or a softmax over keys
-    of scores [batch, head, query, key] or [batch * head, query, key]. If a softmax's pattern is
-    changed before it meets values, the tap gets what meets them. Layers are these calls in their
-    order. Calls in a row that depend on the same earlier calls, as heads computed one by one do,
-    are one layer, if all layers have as many heads then; the module is called once more for each
-    such layer. Keys that are no position (`add_zero_attn`, a sink) come last in the pattern.
-    Whatever else mixes positions (a convolution, a recurrence) stays as it is.
+    The module calls `scaled_dot_product_attention`, `MultiheadAttention` or a softmax
+    over keys of scores [batch, head, query, key] or [batch * head, query, key]. If a
+    softmax's pattern is changed before it meets values, the tap gets what meets them.
+    Layers are these calls in their order. Calls in a row that depend on the same
+    earlier calls, as heads computed one by one do, are one layer, if all layers have as
+    many heads then; the module is called once more for each such layer. Keys that are
+    no position (`add_zero_attn`, a sink) come last in the pattern. Whatever else mixes
+    positions (a convolution, a recurrence) stays as it is.
 
         model = tapped(GPT2LMHeadModel(config).eval(), tokens[:2])
         logits = model(tokens, lambda layer, pattern: pattern)
 
     Args:
-        module: called with the inputs alone. It returns a tensor [batch, position or read-out,
-            output], a tuple that starts with one, or an object with `.logits`.
-        inputs: a few example sequences, [batch, position] or [batch, position, feature], to count
-            layers and heads with; without them, the first ones that are tapped.
+        module: called with the inputs alone. It returns a tensor [batch, position or
+            read-out, output], a tuple that starts with one, or an object with
+            `.logits`.
+        inputs: a few example sequences, [batch, position] or [batch, position,
+            feature], to count layers and heads with; without them, the first ones that
+            are tapped.
 
     Raises:
-        HeadwayError: if it is no module; if it has no attention, or attention that is not a
-            softmax; if heads differ from layer to layer or cannot be told from sequences; if two
-            calls with the same inputs differ; if dropout is on; if it is traced, exported or
-            quantised.
+        HeadwayError: if it is no module; if it has no attention, or attention that is
+            not a softmax; if heads differ from layer to layer or cannot be told from
+            sequences; if two calls with the same inputs differ; if dropout is on; if it
+            is traced, exported or quantised.
     """
     require(isinstance(module, nn.Module), "module", module, "a torch.nn.Module")
     _refuse_sealed(module)
@@ -92,7 +103,10 @@ class Tapped(nn.Module):
     """A module with a tap (see `tapped`). Its state dict is that of the module."""
 
     def __init__(
-        self, module: nn.Module, inputs: Tensor | None = None, shape: "Shape | None" = None
+        self,
+        module: nn.Module,
+        inputs: Tensor | None = None,
+        shape: "Shape | None" = None,
     ):
         super().__init__()
         self.module = module
@@ -124,7 +138,8 @@ class Tapped(nn.Module):
             reads: called where patterns meet values (see `interception.Read`).
 
         Raises:
-            HeadwayError: if attention cannot be tapped, or is not called as it was at first.
+            HeadwayError: if attention cannot be tapped, or is not called as it was at
+                first.
         """
         if tap is None:
             from headway.models.recomputing import kept
@@ -145,7 +160,9 @@ class Tapped(nn.Module):
         while True:
             taps.begin()
             batch, length = inputs.shape[:2]
-            seen = Interception(taps, batch, length, shape.places, taps.reads, shape.sites.late)
+            seen = Interception(
+                taps, batch, length, shape.places, taps.reads, shape.sites.late
+            )
             output = intercepted(self.module, inputs, seen)
             require(seen.sizes == before, field, seen.sizes, f"{before}, as at first")
             if taps.is_true:
@@ -155,21 +172,27 @@ class Tapped(nn.Module):
         """The module's own state dict."""
         return self.module.state_dict(*args, **kwargs)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
         """Loads the module's own state dict."""
         return self.module.load_state_dict(state_dict, *args, **kwargs)
 
     def _known(self) -> "Shape":
         if self._shape is None:
             raise HeadwayError(
-                f"the layers and heads of {type(self.module).__name__} are not known yet: "
-                "give example inputs, tapped(module, inputs), or call it with a tap first"
+                f"the layers and heads of {type(self.module).__name__} are not "
+                "known yet: "
+                "give example inputs, tapped(module, inputs), or call it with a "
+                "tap first"
             )
         return self._shape
 
 
 def _refuse_sealed(module: nn.Module) -> None:
-    """Refuses a module whose calls cannot be seen or changed, by what was done to it."""
+    """Refuses a module whose calls cannot be seen or changed, by what was done to
+    it.
+    """
     for part in module.modules():
         if isinstance(part, torch.jit.ScriptModule):
             done = "traced or scripted (TorchScript): its calls cannot be seen"
@@ -185,7 +208,9 @@ def _refuse_sealed(module: nn.Module) -> None:
 
 
 def _is_exported(module: torch.fx.GraphModule) -> bool:
-    """Tell whether a graph calls operators of torch's core in the place of functions."""
+    """Tell whether a graph calls operators of torch's core in the place of
+    functions.
+    """
     targets = (node.target for node in module.graph.nodes)
     return any(isinstance(target, torch._ops.OpOverload) for target in targets)
 
@@ -204,7 +229,8 @@ def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
         )
     if len(shape.sites.apart) < shape.n_layers and shape.sites.apart:
         warnings.warn(
-            f"every call of attention in {name} is a layer: with calls that cannot read one another"
+            f"every call of attention in {name} is a layer: with calls that cannot "
+            "read one another"
             f" as heads of one layer, layers would have {shape.sites.apart} heads",
             stacklevel=3,
         )
@@ -212,7 +238,8 @@ def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
         layers = {shape.sites.parts[site].layer for site in shape.sites.unseen}
         of = ", ".join(map(str, sorted(layers)))
         warnings.warn(
-            f"how the pattern of layer {of} of {name} meets values is not seen: what a tap puts may"
+            f"how the pattern of layer {of} of {name} meets values is not seen: "
+            "what a tap puts may"
             " be changed before it does",
             stacklevel=3,
         )
@@ -255,12 +282,15 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
         raise
     except Exception as error:  # whatever a module of somebody's may raise
         shape = list(inputs.shape)
-        raise HeadwayError(f"{name} raises {described(error)}, at inputs of {shape}") from error
+        raise HeadwayError(
+            f"{name} raises {described(error)}, at inputs of {shape}"
+        ) from error
     first = next(iter(result), None) if isinstance(result, tuple) else result
     output = getattr(result, "logits", first)
     if not (isinstance(output, Tensor) and output.is_floating_point()):
         raise HeadwayError(
-            f"the output of {name} is a {type(result).__name__}: it must be a floating-point "
+            f"the output of {name} is a {type(result).__name__}: it must be a "
+            "floating-point "
             "tensor, a tuple that starts with one, or an object with .logits"
         )
     return output
@@ -276,8 +306,10 @@ def _fitting(inputs: Tensor, module: nn.Module) -> Tensor:
 
 
 def eagerly() -> AbstractContextManager[Any]:
-    """Lets compiled modules run as they were written, so that their calls are seen, and without a
-    compilation of their own."""
-    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and to load it takes a second
+    """Lets compiled modules run as they were written, so that their calls are seen, and
+    without a compilation of their own."""
+    if (
+        "torch._dynamo" not in sys.modules
+    ):  # nothing is compiled, and to load it takes a second
         return nullcontext()
     return torch.compiler.set_stance("force_eager")

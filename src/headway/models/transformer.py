@@ -1,4 +1,5 @@
-"""The transformer: pre-LN, with one tap through which every attention pattern can be seen and cut.
+"""The transformer: pre-LN, with one tap through which every attention pattern can be
+seen and cut.
 
 inputs [batch, position, d_input], of vectors
   → Linear → residual stream [batch, position, d_model]
@@ -56,8 +57,9 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "batch query d_model"]:
         """The sum that the heads write to the residual stream.
 
-        With `n_read`, only the last so many positions attend; all positions can be attended to.
-        Where a pattern is given in the place of a tap, queries and keys are not computed.
+        With `n_read`, only the last so many positions attend; all positions can be
+        attended to. Where a pattern is given in the place of a tap, queries and keys
+        are not computed.
         """
         if isinstance(tap, Tensor):
             v = self.hook_v(self._values(x))
@@ -94,7 +96,9 @@ class Attention(nn.Module):
         return v.unflatten(2, (self.n_heads, self.d_head))
 
     def weigh(
-        self, scores: Float[Tensor, "*batch query key"], mask: Float[Tensor, "query key"] | None
+        self,
+        scores: Float[Tensor, "*batch query key"],
+        mask: Float[Tensor, "query key"] | None,
     ) -> Float[Tensor, "*batch query key"]:
         """The pattern that scores give, in single precision at least."""
         exact = torch.promote_types(scores.dtype, torch.float32)
@@ -134,7 +138,9 @@ class Norm(nn.LayerNorm):
         super().__init__(size)
         self.hook_normalized = HookPoint()
 
-    def forward(self, input: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+    def forward(
+        self, input: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch d_model"]:
         """In one operation, unless a hook looks."""
         if not is_watched(self.hook_normalized):
             return super().forward(input)
@@ -143,7 +149,9 @@ class Norm(nn.LayerNorm):
 
 
 class Block(nn.Module):
-    """One layer: attention, then an MLP if there is one, each added to the residual stream."""
+    """One layer: attention, then an MLP if there is one, each added to the residual
+    stream.
+    """
 
     hook_resid_mid: HookPoint
     hook_mlp_out: HookPoint
@@ -168,7 +176,9 @@ class Block(nn.Module):
         tap: Callable[[Pattern], Tensor] | Pattern | None = None,
         n_read: int | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
-        """The residual stream after the layer; with `n_read`, at the last so many positions."""
+        """The residual stream after the layer; with `n_read`, at the last so many
+        positions.
+        """
         x = self.hook_resid_pre(x)
         attended = self.attn(self.ln1(x), mask, tap, n_read)
         attended = self.hook_attn_out(attended)
@@ -195,7 +205,8 @@ def norm_of(config: TransformerConfig) -> nn.Module:
 
 
 class Transformer(Hooked):
-    """A transformer that reads and writes vectors, or tokens, at its last `n_read` positions.
+    """A transformer that reads and writes vectors, or tokens, at its last `n_read`
+    positions.
 
     Args:
         config: its shape.
@@ -241,16 +252,19 @@ class Transformer(Hooked):
         self.unembed = nn.Linear(config.d_model, d_target)
         hidden = torch.full((n_positions, n_positions), -math.inf)
         future = hidden.triu(1)
-        self.register_buffer("mask", future if config.causal else None, persistent=False)
+        self.register_buffer(
+            "mask", future if config.causal else None, persistent=False
+        )
         initialise(self, torch.Generator().manual_seed(seed))
 
     def forward(
         self, inputs: Inputs, tap: Tap | None = None, layers: int | None = None
     ) -> Float[Tensor, "batch read d_target"]:
-        """Predicts at the read-out positions; every layer's attention passes through `tap`.
+        """Predicts at the read-out positions; every layer's attention passes through
+        `tap`.
 
-        Sequences may be shorter than `n_positions`. With `layers`, the first so many are all that
-        there is.
+        Sequences may be shorter than `n_positions`. With `layers`, the first so many
+        are all that there is.
 
         Raises:
             HeadwayError: if they are longer than `longest`.
@@ -264,7 +278,8 @@ class Transformer(Hooked):
     ) -> Iterator[Float[Tensor, "batch position d_model"]]:
         """The residual stream after every layer.
 
-        Unless there is a tap, or a hook in it, the last layer is computed at the read-out positions
+        Unless there is a tap, or a hook in it, the last layer is computed at the
+        read-out positions
         only: nothing else of it can reach the output.
         """
         size = inputs.shape[1]
@@ -296,7 +311,9 @@ class Transformer(Hooked):
     def read(
         self, stream: Float[Tensor, "batch position d_model"]
     ) -> Float[Tensor, "batch read d_target"]:
-        """The read-out of a residual stream; it is meant for that after the last layer."""
+        """The read-out of a residual stream; it is meant for that after the last
+        layer.
+        """
         if not is_watched(self.ln_final):
             stream = stream[:, -self.n_read :]
         stream = self.ln_final(stream)
@@ -360,7 +377,8 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
 
 
 def _around_blocks(model: Transformer, generator: torch.Generator) -> None:
-    """Draws the linear maps into and out of the residual stream anew, as PyTorch draws them by
+    """Draws the linear maps into and out of the residual stream anew, as PyTorch draws
+    them by
     default: weights and biases uniform within ±1/sqrt(fan-in)."""
     for linear in (model.embed, model.unembed):
         if isinstance(linear, nn.Linear):
@@ -370,9 +388,9 @@ def _around_blocks(model: Transformer, generator: torch.Generator) -> None:
 
 
 def _orthonormal(model: Transformer, generator: torch.Generator) -> None:
-    """Draws the embeddings of tokens and places anew, and the rows of the read-out: orthonormal.
-    Every W_O that is not zero becomes such that what W_OV makes of embeddings is orthonormal to
-    them all."""
+    """Draws the embeddings of tokens and places anew, and the rows of the read-out:
+    orthonormal. Every W_O that is not zero becomes such that what W_OV makes of
+    embeddings is orthonormal to them all."""
     weights = [model.embed.weight]
     if model.pos_embed is not None:
         weights.append(model.pos_embed.weight)
@@ -391,12 +409,17 @@ def _orthonormal(model: Transformer, generator: torch.Generator) -> None:
 
 
 def _require_room(model: Transformer, count: int) -> None:
-    """Makes sure that so many embeddings, and what heads make of them, can all be orthonormal."""
+    """Makes sure that so many embeddings, and what heads make of them, can all be
+    orthonormal.
+    """
     config = model.config
     inner = config.n_heads * config.head_width
     is_of_tokens = isinstance(model.embed, nn.Embedding)
     fits = is_of_tokens and inner == config.d_model >= 2 * count
-    allowed = "one other than orthonormal, which is for tokens by number, heads together as wide as"
+    allowed = (
+        "one other than orthonormal, which is for tokens by number, heads "
+        "together as wide as"
+    )
     allowed += f" the model, and a width of at least twice the {count} embeddings"
     require(fits, "model.init", "orthonormal", allowed)
 
@@ -407,14 +430,21 @@ def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:
     nn.init.orthogonal_(weight, gain, generator)
 
 
-def _associative(name: str, weight: Tensor, n_layers: int, generator: torch.Generator) -> None:
-    """Sets weights that are to learn to zero, and others so that they pass the stream on whole."""
+def _associative(
+    name: str, weight: Tensor, n_layers: int, generator: torch.Generator
+) -> None:
+    """Sets weights that are to learn to zero, and others so that they pass the stream
+    on whole.
+    """
     if name.endswith("attn.qkv.weight"):
         query, key, value = weight.chunk(3)
         nn.init.eye_(query)
         key.zero_()
         _orthogonal(value, generator)
-    elif name.endswith("mlp.down.weight") or name == f"blocks.{n_layers - 1}.attn.out.weight":
+    elif (
+        name.endswith("mlp.down.weight")
+        or name == f"blocks.{n_layers - 1}.attn.out.weight"
+    ):
         weight.zero_()
     elif name.endswith("attn.out.weight"):
         _orthogonal(weight, generator)

@@ -1,9 +1,11 @@
-"""Trial of a tap: does it see all attention of a module, and as [batch, head, query, key]?
+"""Trial of a tap: does it see all attention of a module, and as [batch, head, query,
+key]?
 
-Two sequences exchange what stands at some positions. When every position attends to itself alone,
-each row of the output must be that of the one sequence or of the other; else positions reach one
-another in another way. When some positions attend to all and the others only to each other, those
-others must not see an exchange of the first; else queries or keys stand elsewhere in the pattern.
+Two sequences exchange what stands at some positions. When every position attends to
+itself alone, each row of the output must be that of the one sequence or of the other;
+else positions reach one another in another way. When some positions attend to all and
+the others only to each other, those others must not see an exchange of the first; else
+queries or keys stand elsewhere in the pattern.
 """
 
 import itertools
@@ -37,7 +39,9 @@ from headway.models.sites import Part, Sites, drawn, sites_of
 from headway.models.tapped import Tap, intercepted, output_of
 
 BITS, DRAWN = 5, 3
-"""Bits of a position's number that make sets of positions; sets that are drawn if it has more."""
+"""Bits of a position's number that make sets of positions; sets that are drawn if it
+has more.
+"""
 SMALL = 1e-3
 """The size below which what a weight multiplies is lost in rounding."""
 TAKES = {torch.Tensor.__getitem__, torch.index_select, torch.Tensor.index_select}
@@ -83,7 +87,12 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
         HeadwayError: if there is no attention, or the tap is not true to the module.
     """
     fits = inputs.ndim in (2, 3) and inputs.numel() > 0
-    require(fits, "shape of inputs", list(inputs.shape), "[batch, position] or one dimension more")
+    require(
+        fits,
+        "shape of inputs",
+        list(inputs.shape),
+        "[batch, position] or one dimension more",
+    )
     sequences = inputs if len(inputs) > 1 else torch.cat([inputs, inputs.roll(1, 1)])
     pair = sequences[:2]
     sites = sites_of(module, pair)
@@ -93,7 +102,9 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
         return _shape_seen(module, pair, output, seen, sites, precision)
     except HeadwayError as error:
         before = [output, *patterns]
-        repeats = partial(_repeats, module, late=sites.late, before=before, precision=precision)
+        repeats = partial(
+            _repeats, module, late=sites.late, before=before, precision=precision
+        )
         if repeats(pair[:1]):
             raise
         why = _why_not_the_same(module, pair, repeats(pair))
@@ -112,7 +123,9 @@ def _repeats(
     before: list[Tensor],
     precision: float,
 ) -> bool:
-    """Tell whether a module gives and attends for some sequences as it did for as many or more."""
+    """Tell whether a module gives and attends for some sequences as it did for as many
+    or more.
+    """
     count = len(inputs)
     try:
         output, _, patterns = _recorded(module, inputs, late)
@@ -134,7 +147,8 @@ def _why_not_the_same(module: nn.Module, pair: Tensor, repeats: bool) -> str:
     except HeadwayError as error:
         return f"{name} cannot be called with another number of sequences: {error}"
     return (
-        f"heads of {name} cannot be told from sequences: the pattern of a sequence changes with the"
+        f"heads of {name} cannot be told from sequences: the pattern of a sequence "
+        "changes with the"
         " rest of its batch, or the first dimension of patterns is not the batch"
     )
 
@@ -167,11 +181,21 @@ def _shape_seen(
     sites: Sites,
     precision: float,
 ) -> Shape:
-    """The shape of a module that gave an output while the attention of its sites was seen."""
+    """The shape of a module that gave an output while the attention of its sites was
+    seen.
+    """
     name = type(module).__name__
     fits = len(output) == len(pair) and output.ndim > 1
-    require(fits, f"shape of the output of {name}", list(output.shape), "[batch, position, output]")
-    with BaseTorchFunctionMode(), kept():  # a mode keeps `TransformerEncoder` from its fast path
+    require(
+        fits,
+        f"shape of the output of {name}",
+        list(output.shape),
+        "[batch, position, output]",
+    )
+    with (
+        BaseTorchFunctionMode(),
+        kept(),
+    ):  # a mode keeps `TransformerEncoder` from its fast path
         plain = output_of(module, pair[:1])
     if not _agree([output[:1]], [plain], precision):
         what = f"the output of {name} changes when its attention is computed openly"
@@ -180,7 +204,10 @@ def _shape_seen(
     if not seen.shapes:
         with drawn(trial.zero):
             mixers = trial.others(())
-        what = f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a"
+        what = (
+            f"no attention was seen: {name} calls neither "
+            "scaled_dot_product_attention nor a"
+        )
         what += " softmax over keys"
         if mixers:
             what += f"; its positions reach one another by {', '.join(mixers)}"
@@ -193,7 +220,9 @@ def _shape_seen(
     return Shape(sites, sizes[0][1], places, mixers)
 
 
-def _by_layer(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _by_layer(
+    parts: Sequence[Part], sizes: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """Heads, and keys beside the positions, of every layer."""
     heads = Counter[int]()
     beside = dict[int, int]()
@@ -204,7 +233,8 @@ def _by_layer(parts: Sequence[Part], sizes: Sequence[tuple[int, int]]) -> list[t
 
 
 class _Trial:
-    """Two sequences, and cases that have some positions of the one and some of the other.
+    """Two sequences, and cases that have some positions of the one and some of the
+    other.
 
     Args:
         module: that is tried.
@@ -233,12 +263,15 @@ class _Trial:
         """True until an output was seen that depends on the inputs."""
         weights = module.parameters()
         self.weights = [w for w in weights if w.is_floating_point() and w.numel()]
-        # Weights that are zero before training would hide what they are going to let through.
+        # Weights that are zero before training would hide what they are going to let
+        # through.
         self.zero = [weight for weight in self.weights if weight.abs().max() < SMALL]
         self._lay_out(one)
 
     def _lay_out(self, one: Tensor) -> None:
-        """Makes the inputs of all cases, and the patterns in which positions stay apart."""
+        """Makes the inputs of all cases, and the patterns in which positions stay
+        apart.
+        """
         sets = _exchanges(self.length).to(one.device)
         first = sets[0]
         sizes = {*one.shape, *itertools.chain(*self.shapes)}
@@ -247,8 +280,8 @@ class _Trial:
         self.cases = _count(len(sets) + 4, sizes)
         self.sets = slice(2, 2 + len(sets))
         self.exchanged = sets.new_zeros(self.cases, self.length)
-        """The positions of the other sequence in every case: none, all, those of the sets, and the
-        first set in the last case."""
+        """The positions of the other sequence in every case: none, all, those of the
+        sets, and the first set in the last case."""
         self.exchanged[1] = True
         self.exchanged[self.sets] = sets
         self.exchanged[-1] = first
@@ -257,12 +290,14 @@ class _Trial:
         self.inputs = torch.where(is_other, _other(one), one)
         itself = torch.eye(self.length).bool().to(one.device)
         self.alone = itself.repeat(self.cases, 1, 1)
-        """Keys of every position: itself. In the last two cases, those of the first set attend to
-        all, and the others to all but these."""
+        """Keys of every position: itself. In the last two cases, those of the first set
+        attend to all, and the others to all but these."""
         self.alone[-2:] = ~(~first[:, None] & first)
 
     def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-        """The places of positions in the patterns, and the operations that mix them otherwise."""
+        """The places of positions in the patterns, and the operations that mix them
+        otherwise.
+        """
         every = list(_arrangements(self.shapes, self.length))
         true = self._true_of(every)
         if len(true) > 1:  # values that are zero would stand anywhere
@@ -291,7 +326,9 @@ class _Trial:
         return fewest, mixers[fewest]
 
     def _true_of(self, every: list[tuple[Place, ...]]) -> list[tuple[Place, ...]]:
-        """The places that outputs agree with; one, if no layer lacks queries or keys."""
+        """The places that outputs agree with; one, if no layer lacks queries or
+        keys.
+        """
         true = filter(self._is_true, every)
         return list(true if self.is_partial else itertools.islice(true, 1))
 
@@ -301,8 +338,8 @@ class _Trial:
         Each is switched off in turn, so that none hides behind another.
 
         Raises:
-            HeadwayError: if one may be attention that the tap does not see, or the outputs without
-                these operations are not those of their positions.
+            HeadwayError: if one may be attention that the tap does not see, or the
+                outputs without these operations are not those of their positions.
         """
         cut: list[str] = []
         while True:
@@ -320,7 +357,9 @@ class _Trial:
         if cut:
             rows = self._rows(_Trace(self, self.alone, places, cut))
             if not self._is_alone(rows):
-                raise HeadwayError(f"positions of {self.name} stand elsewhere in its patterns")
+                raise HeadwayError(
+                    f"positions of {self.name} stand elsewhere in its patterns"
+                )
         return tuple(cut)
 
     def _rows(self, seen: Interception) -> Tensor:
@@ -331,7 +370,9 @@ class _Trial:
         return output.flatten(2)
 
     def _is_true(self, places: tuple[Place, ...]) -> bool:
-        """Tell whether outputs depend on what the patterns let them see, and on nothing else."""
+        """Tell whether outputs depend on what the patterns let them see, and on nothing
+        else.
+        """
         tap = _fixed(self.alone)
         seen = Interception(tap, self.cases, self.length, places, late=self.late)
         rows = self._rows(seen)
@@ -345,8 +386,8 @@ class _Trial:
         return bool(differs.any()) and self._is_alone(rows)
 
     def _is_alone(self, rows: Tensor) -> bool:
-        """Tell whether every row of an output depends on one position: its own, if there are as
-        many rows, and fewer queries or keys."""
+        """Tell whether every row of an output depends on one position: its own, if
+        there are as many rows, and fewer queries or keys."""
         one = rows[:1]
         other = rows[1:2]
         alone = rows[self.sets]
@@ -370,7 +411,8 @@ class _Trial:
 
 
 class _Mixing(NamedTuple):
-    """An operation of a pass that gives a number which belongs to neither of two sequences.
+    """An operation of a pass that gives a number which belongs to neither of two
+    sequences.
 
     Attributes:
         name: of what was called, and the shape of what came out for one case.
@@ -395,19 +437,26 @@ class _Trace(Interception):
         trial: that it belongs to.
         allowed: what positions attend to.
         places: of the positions.
-        cut: names of operations that give at every position what they give for its sequence.
+        cut: names of operations that give at every position what they give for its
+            sequence.
     """
 
     def __init__(
-        self, trial: _Trial, allowed: Tensor, places: tuple[Place, ...], cut: Sequence[str]
+        self,
+        trial: _Trial,
+        allowed: Tensor,
+        places: tuple[Place, ...],
+        cut: Sequence[str],
     ):
-        super().__init__(_fixed(allowed), trial.cases, trial.length, places, late=trial.late)
+        super().__init__(
+            _fixed(allowed), trial.cases, trial.length, places, late=trial.late
+        )
         self.trial = trial
         self.cut = cut
         self.mixing: list[_Mixing] = []
         self.varying = WeakTensorKeyDictionary()
-        """Tensors that differ from case to case: None, or, where cases cannot be told apart, as
-        among the tokens of an expert, whether something joint made them."""
+        """Tensors that differ from case to case: None, or, where cases cannot be told
+        apart, as among the tokens of an expert, whether something joint made them."""
         self.varying[trial.inputs] = None
 
     def __torch_function__(
@@ -418,14 +467,19 @@ class _Trace(Interception):
         is_attention = func in SOFTMAXES or func is F.scaled_dot_product_attention
         attends = is_attention or any(tensor in self.softmaxes for tensor in given)
         out = super().__torch_function__(func, types, args, kwargs)
-        made = args[0] if out is None and args else out  # an assignment changes its first argument
+        # An assignment changes its first argument.
+        made = args[0] if out is None and args else out
         tensors = list(tensors_in((made,), {}))
         if tensors and "empty" not in name_of(func):
             self._note_call(func, given, tensors, attends)
         return out
 
     def _note_call(
-        self, func: Callable[..., Any], given: list[Tensor], tensors: list[Tensor], attends: bool
+        self,
+        func: Callable[..., Any],
+        given: list[Tensor],
+        tensors: list[Tensor],
+        attends: bool,
     ) -> None:
         """Notes a function of torch's that made tensors of others."""
         first = tensors[0]
@@ -452,13 +506,16 @@ class _Trace(Interception):
             given: what it was given.
             tensors: what it made.
             name: of it.
-            is_joint: whether they come from several positions, and not by fixed weights.
+            is_joint: whether they come from several positions, and not by fixed
+                weights.
             is_taken: whether they may be rows of what it was given, in another order.
         """
         varying = [tensor for tensor in given if tensor in self.varying]
         is_joint |= any(self.varying[tensor] for tensor in varying)
         nothing = frozenset[Scores]()
-        scores = nothing.union(*(self.scores.get(tensor, nothing) for tensor in tensors))
+        scores = nothing.union(
+            *(self.scores.get(tensor, nothing) for tensor in tensors)
+        )
         # Those whose cases cannot be told apart, and the shapes of all others.
         loose = [tensor for tensor in varying if self.varying[tensor] is not None]
         apart = [
@@ -484,18 +541,24 @@ class _Trace(Interception):
                 self.mixing.append(_Mixing(name, scores, is_joint))
 
     def _is_mixed(self, rows: Tensor) -> bool:
-        """Tell whether some number of some case belongs to neither of the two sequences."""
+        """Tell whether some number of some case belongs to neither of the two
+        sequences.
+        """
         mixed = self.trial.mixed(rows, rows[:1], rows[1:2])
         return bool(mixed.any())
 
     def _shape_of_one(self, tensor: Tensor, otherwise: torch.Size) -> torch.Size:
-        """The shape of what a tensor holds of one case, if it has a dimension for them."""
+        """The shape of what a tensor holds of one case, if it has a dimension for
+        them.
+        """
         for rows in self._readings(tensor):
             return rows.shape[1:]
         return otherwise
 
     def _before(self, pattern: Tensor) -> Tensor:
-        """Even rows: what becomes of them before they meet values must not mix positions."""
+        """Even rows: what becomes of them before they meet values must not mix
+        positions.
+        """
         return torch.full_like(pattern, 1 / pattern.shape[-1])
 
     def _readings(self, tensor: Tensor) -> Iterator[Tensor]:
@@ -508,8 +571,8 @@ class _Trace(Interception):
                     yield tensor.unflatten(dim, (-1, count)).movedim(dim + 1, 0)
 
     def _by_position(self, given: list[Tensor], rows: Tensor) -> Tensor:
-        """At every position, what its sequence has there; what the one sequence has, if it is not
-        clear which dimension the positions are."""
+        """At every position, what its sequence has there; what the one sequence has, if
+        it is not clear which dimension the positions are."""
         own = rows.shape[1:]
         shapes = [self._shape_of_one(tensor, tensor.shape) for tensor in given]
         if any(list(shape).count(self.length) != 1 for shape in [*shapes, own]):
@@ -520,8 +583,8 @@ class _Trace(Interception):
 
 
 def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:
-    """A tap that lets every query attend evenly to the keys that are allowed, and to all keys that
-    are no position."""
+    """A tap that lets every query attend evenly to the keys that are allowed, and to
+    all keys that are no position."""
     counts = allowed.sum(-1, keepdim=True)
     even = (allowed / counts.clamp(min=1))[:, None]
 
@@ -535,7 +598,9 @@ def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:
 
 
 def _other(inputs: Tensor) -> Tensor:
-    """Inputs with something else at every position: values that occur, if they are tokens."""
+    """Inputs with something else at every position: values that occur, if they are
+    tokens.
+    """
     if inputs.dtype == torch.bool:
         return ~inputs
     if inputs.is_floating_point():
@@ -551,12 +616,12 @@ def _other(inputs: Tensor) -> Tensor:
 
 
 def _exchanges(length: int) -> Bool[Tensor, "set position"]:
-    """Sets of positions. Any two positions are told apart by one set at least, if there are no more
-    than 32; else most are.
+    """Sets of positions. Any two positions are told apart by one set at least, if there
+    are no more than 32; else most are.
 
-    The first set is the Rudin-Shapiro sequence, which differs from itself moved on, turned around
-    or with the bits of positions in another order. It does not hold the last position, which is
-    often the only one that is read out.
+    The first set is the Rudin-Shapiro sequence, which differs from itself moved on,
+    turned around or with the bits of positions in another order. It does not hold the
+    last position, which is often the only one that is read out.
     """
     places = torch.arange(length)
     n_bits = max(1, (length - 1).bit_length())
@@ -573,7 +638,9 @@ def _exchanges(length: int) -> Bool[Tensor, "set position"]:
     return torch.cat([first, bits]).bool()
 
 
-def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[tuple[Place, ...]]:
+def _arrangements(
+    shapes: list[tuple[int, int, int]], length: int
+) -> Iterator[tuple[Place, ...]]:
     """Possible places of positions in all layers; alike in layers of one shape."""
     kinds = sorted({shape[1:] for shape in shapes})
     options = [_places(n_queries, n_keys, length) for n_queries, n_keys in kinds]
@@ -592,7 +659,9 @@ def _places(n_queries: int, n_keys: int, length: int) -> list[Place]:
 
 
 def _count(least: int, sizes: set[int]) -> int:
-    """A number of cases that tells their dimension from others: it has no factor in common."""
+    """A number of cases that tells their dimension from others: it has no factor in
+    common.
+    """
     occurring = [size for size in sizes if size]
 
     def is_apart(number: int) -> bool:
@@ -602,7 +671,9 @@ def _count(least: int, sizes: set[int]) -> int:
 
 
 def _starts(count: int, length: int) -> list[int]:
-    """Possible starts of positions among so many queries or keys, the likeliest first."""
+    """Possible starts of positions among so many queries or keys, the likeliest
+    first.
+    """
     if count < length:
         return [LAST, 0]
     between = range(1, count - length) if count - length <= 4 else ()

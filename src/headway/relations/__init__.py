@@ -1,4 +1,6 @@
-"""Relations, which heads may look along: roles of a task, and relations composed of few words."""
+"""Relations, which heads may look along: roles of a task, and relations composed of few
+words.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,24 +1,28 @@
 """Relations that are composed of few words, and evaluated on any sequences.
 
-A relation is written as it is read: `smallest larger token`, `after latest same token`, `mirror
-position if the same token, else own position`. The words say
+A relation is written as it is read: `smallest larger token`, `after latest same token`,
+`mirror position if the same token, else own position`. The words say
 
-where    `own position`, `previous token`, `2 back`, `every 3 back`, `first position`, `position 2`
-         (from 0), `mirror position`, `all so far`, `all before`; `mirror across token 7`, as far
-         before the latest token 7 as the query is past it, `aligned past token 7`, as far from the
-         first position as the query is past it, `twice past token 7`, twice as far
-which    `same token`, `larger token`, `smaller token`, `other token`, `same or larger token`, `same
-         or smaller token`, `token 7`, `token of 0–3,7`, `any token`, `repeated token`, `new
-         token`, `single token`, that stands once so far, `token unlike its mirror`, `token like
-         its mirror`
-of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `second` of these by value;
+where    `own position`, `previous token`, `2 back`, `every 3 back`, `first position`,
+`position 2`
+         (from 0), `mirror position`, `all so far`, `all before`; `mirror across token
+         7`, as far before the latest token 7 as the query is past it, `aligned past
+         token 7`, as far from the first position as the query is past it, `twice past
+         token 7`, twice as far
+which    `same token`, `larger token`, `smaller token`, `other token`, `same or larger
+token`, `same
+         or smaller token`, `token 7`, `token of 0–3,7`, `any token`, `repeated token`,
+         `new token`, `single token`, that stands once so far, `token unlike its
+         mirror`, `token like its mirror`
+of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `second` of these
+by value;
          without such a word all
-moved    `after …`, `before …`: the position next to each of these
-if       `… if the same token`, `… if another token` than the query's; `… for tokens 0–3,7`, for
+moved    `after …`, `before …`: the position next to each of these if       `… if the
+same token`, `… if another token` than the query's; `… for tokens 0–3,7`, for
          queries that are among these
-and      `… and first position`: the keys of both, one as much as the other
-by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1;
-else     `…, else …`: for the queries that the first relation gives no key
+and      `… and first position`: the keys of both, one as much as the other by       `…
+by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1; else
+`…, else …`: for the queries that the first relation gives no key
 
 Tokens are larger or smaller by their numbers. Of vectors there are places alone.
 """
@@ -48,7 +52,9 @@ LONGEST = 6
 """The largest period among them."""
 
 MARKER = 0.95
-"""A token that stands once in at least this share of the sequences is looked for by its number."""
+"""A token that stands once in at least this share of the sequences is looked for by its
+number.
+"""
 
 FEW_TOKENS = 8
 """Of no more tokens than these, each is looked for by its number."""
@@ -56,16 +62,29 @@ FEW_TOKENS = 8
 MOVES = {"after ": 1, "before ": -1}
 CONDITIONS = {" if the same token": True, " if another token": False}
 WHICH = ("", "latest ", "earliest ")
-BY_PLACE = ("own position", "previous token", "first position", "all so far", "all before")
+BY_PLACE = (
+    "own position",
+    "previous token",
+    "first position",
+    "all so far",
+    "all before",
+)
 BY_TOKEN = ("same token", "larger token", "smaller token", "other token")
 ANCHORED = {"mirror across": (2, -1), "aligned past": (-1, 1), "twice past": (-2, 2)}
-"""The place that is looked at, by how often the token's place and the query's own are added."""
+"""The place that is looked at, by how often the token's place and the query's own are
+added.
+"""
 
 FOR = " for tokens "
 LISTED = r"(\d{1,9}(?:[–-]\d{1,9})?(?:,\d{1,9}(?:[–-]\d{1,9})?)*)"
 
 NUMBERED = (
-    *(r"(\d{1,6}) back", r"every (\d{1,6}) back", r"position (\d{1,6})", r"token (\d{1,9})"),
+    *(
+        r"(\d{1,6}) back",
+        r"every (\d{1,6}) back",
+        r"position (\d{1,6})",
+        r"token (\d{1,9})",
+    ),
     *(f"token of {LISTED}", rf"({'|'.join(ANCHORED)}) token (\d{{1,9}})"),
 )
 """The forms of names with numbers."""
@@ -77,7 +96,8 @@ OF_TOKENS = (
 
 
 class Related(dict[str, Edges]):
-    """The relations of a batch by name: those of a task, and composed ones as they are asked for.
+    """The relations of a batch by name: those of a task, and composed ones as they are
+    asked for.
 
     Args:
         given: those of the task.
@@ -98,7 +118,8 @@ class Composed:
     """The composed relations of some sequences.
 
     Args:
-        inputs: [batch, position], tokens by number, or vectors [batch, position, number].
+        inputs: [batch, position], tokens by number, or vectors [batch, position,
+            number].
         of_tokens: whether inputs are tokens.
         ahead: whether positions may read later ones, too.
         given: relations of the task itself, which come first.
@@ -127,13 +148,17 @@ class Composed:
         return found
 
     def part(self, name: str) -> Mask:
-        """The keys of every query in a relation without an `else`; kept for the next time."""
+        """The keys of every query in a relation without an `else`; kept for the next
+        time.
+        """
         name, *weighed = name.split(BY_WEIGHT)
         if weighed and not weighed[-1].endswith(")"):
             raise HeadwayError(f"relation = {name!r} is not allowed: weights come last")
         if name not in self._masks:
             known = self.given.get(name)
-            self._masks[name] = self._moved(name) if known is None else known.mask(self.length)
+            self._masks[name] = (
+                self._moved(name) if known is None else known.mask(self.length)
+            )
         return self._masks[name]
 
     def weights(self, name: str) -> Float[Tensor, "batch query key"]:
@@ -166,13 +191,14 @@ class Composed:
     def vocabulary(self, layer: int, matters: Mask | None = None) -> list[str]:
         """The relations to try in a layer, without an `else`, the simplest first.
 
-        In the first layer a position holds its own token and place alone, so nothing can be looked
-        for there by what stands next to it or came before it.
+        In the first layer a position holds its own token and place alone, so nothing
+        can be looked for there by what stands next to it or came before it.
 
         Args:
             layer: from 0.
-            matters: queries whose keys matter, [batch, query, 1]; by default all. Of several
-                relations that lead these to the same keys the first alone is tried.
+            matters: queries whose keys matter, [batch, query, 1]; by default all. Of
+                several relations that lead these to the same keys the first alone is
+                tried.
         """
         names = [*self.given, *BY_PLACE, "mirror position"]
         farthest = min(FARTHEST, self.length - 1)
@@ -184,20 +210,34 @@ class Composed:
             picks = [f"{which}{one}" for which in WHICH for one in sets]
             names += picks
             names += [f"{which}{one}" for which in WHICH for one in self.ordinary]
-            names += [f"smallest {one}" for one in ("larger token", "smaller token", "any token")]
-            names += [f"largest {one}" for one in ("smaller token", "larger token", "any token")]
+            names += [
+                f"smallest {one}"
+                for one in ("larger token", "smaller token", "any token")
+            ]
+            names += [
+                f"largest {one}"
+                for one in ("smaller token", "larger token", "any token")
+            ]
             names += [f"second {which} any token" for which in ("smallest", "largest")]
             names += ["smallest same or larger token", "largest same or smaller token"]
             names += [
-                f"{which} {one}" for which in ("smallest", "largest") for one in self.ordinary
+                f"{which} {one}"
+                for which in ("smallest", "largest")
+                for one in self.ordinary
             ]
             names += [
-                f"{at}{c}" for at in ("mirror position", "previous token") for c in CONDITIONS
+                f"{at}{c}"
+                for at in ("mirror position", "previous token")
+                for c in CONDITIONS
             ]
             if layer > 0:
                 names += [f"{move}{pick}" for move in MOVES for pick in picks]
                 names += [f"{which}{one}" for which in WHICH for one in OF_TOKENS]
-            anchors = [f"{way} token {marker}" for way in ANCHORED for marker in self.separators]
+            anchors = [
+                f"{way} token {marker}"
+                for way in ANCHORED
+                for marker in self.separators
+            ]
             names += [f"{move}{one}" for move in ("", *MOVES) for one in anchors]
         known: dict[bytes, str] = {}
         for name in names:
@@ -208,7 +248,9 @@ class Composed:
 
     @cached_property
     def markers(self) -> list[int]:
-        """Tokens that stand once in nearly every sequence, such as a separator; all if few."""
+        """Tokens that stand once in nearly every sequence, such as a separator; all if
+        few.
+        """
         if len(known := self.inputs.unique()) <= FEW_TOKENS:
             return known.tolist()
         return self.separators
@@ -226,7 +268,10 @@ class Composed:
         marks, known = self.separators, self.inputs.unique().tolist()
         if not marks or len(known) <= FEW_TOKENS:
             return []
-        below, above = f"token of 0–{min(marks) - 1}", f"token of {max(marks) + 1}–{known[-1]}"
+        below, above = (
+            f"token of 0–{min(marks) - 1}",
+            f"token of {max(marks) + 1}–{known[-1]}",
+        )
         found = [below] if known[0] < min(marks) else []
         return found + ([above] if known[-1] > max(marks) else [])
 
@@ -283,7 +328,9 @@ class Composed:
     def _set(self, name: str) -> Mask:
         if (known := self._simple.get(name)) is not None:
             return known() & self.seen
-        back, every, place, token, among, anchored = (re.fullmatch(form, name) for form in NUMBERED)
+        back, every, place, token, among, anchored = (
+            re.fullmatch(form, name) for form in NUMBERED
+        )
         if back:
             return self.seen & (self._offset == int(back[1]))
         if every and int(every[1]):
@@ -298,17 +345,26 @@ class Composed:
         if anchored:
             return self._anchored(name, anchored[1], int(anchored[2]))
         raise HeadwayError(
-            f"relation = {name!r} is not allowed: it must be one of the task's, or composed as"
-            " smallest larger token, after latest same token, mirror position if the same token"
+            f"relation = {name!r} is not allowed: it must be one of the task's, or "
+            "composed as"
+            " smallest larger token, after latest same token, mirror position if "
+            "the same token"
         )
 
     def _among(self, name: str, listed: str) -> Bool[Tensor, "batch position"]:
         """The positions of tokens that are listed, as in 0–3,7."""
-        tokens, ends = self._tokens(name), [re.split("[–-]", part) for part in listed.split(",")]
-        return torch.stack([(tokens >= int(x[0])) & (tokens <= int(x[-1])) for x in ends]).any(0)
+        tokens, ends = (
+            self._tokens(name),
+            [re.split("[–-]", part) for part in listed.split(",")],
+        )
+        return torch.stack(
+            [(tokens >= int(x[0])) & (tokens <= int(x[-1])) for x in ends]
+        ).any(0)
 
     def _anchored(self, name: str, way: str, marker: int) -> Mask:
-        """The one key that stands to a query as its place past the latest of a token says."""
+        """The one key that stands to a query as its place past the latest of a token
+        says.
+        """
         at = torch.arange(self.length, device=self.inputs.device)
         places = at.where(self._tokens(name) == marker, -1)
         latest = places.cummax(1).values  # [batch, query]
@@ -337,7 +393,9 @@ class Composed:
         return {
             "own position": lambda: apart == 0,
             "previous token": lambda: apart == 1,
-            "first position": lambda: torch.arange(self.length, device=apart.device) == 0,
+            "first position": lambda: (
+                torch.arange(self.length, device=apart.device) == 0
+            ),
             "mirror position": lambda: ends,
             "all so far": lambda: self.seen,
             "all before": lambda: apart != 0,
@@ -351,7 +409,9 @@ class Composed:
             "repeated token": holding("same token", True),
             "new token": holding("same token", False),
             "single token": self._single,
-            "token unlike its mirror": holding("mirror position if another token", True),
+            "token unlike its mirror": holding(
+                "mirror position if another token", True
+            ),
             "token like its mirror": holding("mirror position if the same token", True),
         }
 
@@ -369,7 +429,9 @@ class Composed:
 
 
 def complexity(name: str) -> int:
-    """The parts of a relation: `else`, `and`, `for` and a place past a token add one each."""
+    """The parts of a relation: `else`, `and`, `for` and a place past a token add one
+    each.
+    """
     more = [AND, FOR, *(f"{way} token" for way in ANCHORED)]
     return 1 + name.count(ELSE) + sum(word in name for word in more)
 
@@ -379,19 +441,31 @@ def general_relations(
 ) -> dict[str, Edges]:
     """Relations of any sequence, by where a position stands and by its token.
 
-    `previous token`, `2 back`, … `4 back`; `first position`, which it does not read itself; of
-    tokens `same token`, `after same token` (the induction head of Olsson et al. 2022) and `after
-    latest same token`; and `own position`. A row that leads to several positions shares its
-    attention evenly among them. A relation that applies nowhere in these sequences has no rows.
+    `previous token`, `2 back`, … `4 back`; `first position`, which it does not read
+    itself; of tokens `same token`, `after same token` (the induction head of Olsson et
+    al. 2022) and `after latest same token`; and `own position`. A row that leads to
+    several positions shares its attention evenly among them. A relation that applies
+    nowhere in these sequences has no rows.
 
     Args:
-        inputs: [batch, position], tokens by number, or vectors [batch, position, number].
+        inputs: [batch, position], tokens by number, or vectors [batch, position,
+            number].
         of_tokens: whether inputs are tokens; vectors have places alone.
         ahead: whether positions may read later ones, too.
     """
     composed, farthest = Composed(inputs, of_tokens, ahead), min(4, inputs.shape[1] - 1)
-    names = ["previous token", *(f"{n} back" for n in range(2, farthest + 1)), "first position"]
-    names += ["same token", "after same token", "after latest same token"] if of_tokens else []
+    names = [
+        "previous token",
+        *(f"{n} back" for n in range(2, farthest + 1)),
+        "first position",
+    ]
+    names += (
+        ["same token", "after same token", "after latest same token"]
+        if of_tokens
+        else []
+    )
     found = {name: composed.mask(name) for name in names}
     found["first position"] = found["first position"] & composed.mask("all before")
-    return {n: Edges.where(x) for n, x in found.items()} | {"own position": own_position(inputs)}
+    return {n: Edges.where(x) for n, x in found.items()} | {
+        "own position": own_position(inputs)
+    }

@@ -1,5 +1,5 @@
-"""Relations between positions: where they lead in every sequence of a batch; and relations that any
-sequence has."""
+"""Relations between positions: where they lead in every sequence of a batch; and
+relations that any sequence has."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,22 +12,27 @@ from torch import Tensor
 from headway.relations.paths import OTHERS, Relation
 
 NO_KEY = -1
-"""In `Edges`, a row that a sequence does not have, or a key that a row does not have."""
+"""In `Edges`, a row that a sequence does not have, or a key that a row does not
+have.
+"""
 
 
 @dataclass(frozen=True)
 class Edges:
     """The positions that a relation leads to, in every sequence of a batch.
 
-    Row n says: the position `queries[:, n]` is related to the positions `keys[:, n]`. Where some
-    sequences have fewer rows than others, or some rows fewer keys, the rest is `NO_KEY`.
+    Row n says: the position `queries[:, n]` is related to the positions `keys[:, n]`.
+    Where some sequences have fewer rows than others, or some rows fewer keys, the rest
+    is `NO_KEY`.
 
     Attributes:
         queries: the positions that attend.
         keys: the positions attended to.
-        use: whether a circuit may use it as a `path`; or as a `stay`, by which a position keeps
-            some of what stands there; or whether attention along it is `measured` only.
-        weights: how much a path attends to each key of a row, in proportion; by default evenly.
+        use: whether a circuit may use it as a `path`; or as a `stay`, by which a
+            position keeps some of what stands there; or whether attention along it is
+            `measured` only.
+        weights: how much a path attends to each key of a row, in proportion; by default
+            evenly.
     """
 
     queries: Int[Tensor, "batch row"]
@@ -42,7 +47,9 @@ class Edges:
         use: Literal["path", "stay", "measured"] = "path",
         weights: Float[Tensor, "batch query key"] | None = None,
     ) -> "Edges":
-        """Every query reads all the keys at which a mask holds; a query without any has no row."""
+        """Every query reads all the keys at which a mask holds; a query without any has
+        no row.
+        """
         queries, keys = packed(mask.any(2)), packed(mask)
         rows = queries.clamp(min=0)[..., None]
         keys = keys.gather(1, rows.expand(-1, -1, keys.shape[2]))
@@ -58,7 +65,10 @@ class Edges:
         found = torch.zeros(shape, dtype=torch.float32, device=device)
         rows = torch.arange(len(found), device=found.device)[:, None, None]
         queries, keys = self.queries.clamp(min=0)[..., None], self.keys.clamp(min=0)
-        return found.index_put((rows, queries, keys), self.there.float(), accumulate=True) > 0
+        return (
+            found.index_put((rows, queries, keys), self.there.float(), accumulate=True)
+            > 0
+        )
 
     @cached_property
     def there(self) -> Bool[Tensor, "batch row key"]:
@@ -94,24 +104,32 @@ def own_position(tokens: Tensor) -> Edges:
 def between_roles(
     roles: Int[Tensor, "batch role chain"], names: tuple[str, ...]
 ) -> dict[str, Edges]:
-    """Every ordered pair of roles in one chain, each role to itself, and to those of other chains.
+    """Every ordered pair of roles in one chain, each role to itself, and to those of
+    other chains.
 
     Args:
         roles: the position at which each chain plays each role.
-        names: of the roles; those beyond the roles that a shallower sequence has are left out.
+        names: of the roles; those beyond the roles that a shallower sequence has are
+            left out.
     """
     names = names[: roles.shape[1]]
     own, others = dict[str, Edges](), dict[str, Edges]()
     for i, query in enumerate(names):
         for j, key in enumerate(names):
             name, there = Relation.between(query, key), roles[:, j]
-            own[name] = Edges(roles[:, i], there[..., None], "stay" if i == j else "path")
+            own[name] = Edges(
+                roles[:, i], there[..., None], "stay" if i == j else "path"
+            )
             if roles.shape[2] > 1:
-                others[name + OTHERS] = Edges(roles[:, i], _other_columns(there), "measured")
+                others[name + OTHERS] = Edges(
+                    roles[:, i], _other_columns(there), "measured"
+                )
     return own | others
 
 
-def _other_columns(positions: Int[Tensor, "batch chain"]) -> Int[Tensor, "batch chain other"]:
+def _other_columns(
+    positions: Int[Tensor, "batch chain"],
+) -> Int[Tensor, "batch chain other"]:
     """For every column of a row, the values in all the other columns of that row."""
     n = positions.shape[1]
     others = torch.arange(n - 1, device=positions.device).expand(n, -1)

@@ -1,9 +1,9 @@
 """Fits to the attention of heads: weights of tokens in an average, and tables.
 
-A table tells attention by tokens and places, for heads that no relation explains. Log-weights are
-added, one for every pair of what stands at the query and what stands at the key: their tokens,
-their places, and tokens and places that heads of the layers below bring there. Tables say no more
-than that nothing else counts much.
+A table tells attention by tokens and places, for heads that no relation explains.
+Log-weights are added, one for every pair of what stands at the query and what stands at
+the key: their tokens, their places, and tokens and places that heads of the layers
+below bring there. Tables say no more than that nothing else counts much.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +21,9 @@ SEQUENCES = 512
 """Sequences to fit tables on."""
 
 LARGEST = 400
-"""The most numbers that describe a position. Where what all heads below bring is more, it is what
-those of the layer below bring; and where that is more, there are no tables."""
+"""The most numbers that describe a position. Where what all heads below bring is more,
+it is what those of the layer below bring; and where that is more, there are no
+tables."""
 
 AT_ONCE = 32
 """Sequences of one step."""
@@ -41,7 +42,9 @@ MANY = 64
 """Of more tokens than these no classes are fitted."""
 
 LESS = 0.25
-"""Tokens outside a class get at most this share of the attention that one of the class may get."""
+"""Tokens outside a class get at most this share of the attention that one of the class
+may get.
+"""
 
 
 class Tables:
@@ -49,7 +52,8 @@ class Tables:
 
     Args:
         inputs: [sequence, position], tokens by number; of vectors there are no tables.
-        attention: the heads' own in these sequences, [sequence, layer, head, query, key].
+        attention: the heads' own in these sequences, [sequence, layer, head, query,
+            key].
     """
 
     def __init__(self, inputs: Tensor, attention: Callable[[], Tensor]):
@@ -61,7 +65,9 @@ class Tables:
 
     @cached_property
     def are_possible(self) -> bool:
-        """True if inputs are tokens, and so few that tables of all heads can be fitted."""
+        """True if inputs are tokens, and so few that tables of all heads can be
+        fitted.
+        """
         if self.inputs.is_floating_point() or len(self._known) > LARGEST:
             return False
         return self._numbers(min(2, self._own.shape[1])) <= LARGEST
@@ -78,7 +84,9 @@ class Tables:
         found = list[Tensor]()
         for table, seen in zip(self._fitted, self._seen, strict=True):
             here = seen[: inputs.shape[1], : inputs.shape[1]]
-            found.append(_scores(self._described(inputs, found), table, here).softmax(-1))
+            found.append(
+                _scores(self._described(inputs, found), table, here).softmax(-1)
+            )
         return torch.stack(found, 1)
 
     @cached_property
@@ -91,7 +99,9 @@ class Tables:
 
     @cached_property
     def _fitted(self) -> list[Float[Tensor, "head of_query of_key"]]:
-        """The tables, from the first layer up: what a layer brings is told by its own."""
+        """The tables, from the first layer up: what a layer brings is told by its
+        own.
+        """
         found, brought = list[Tensor](), list[Tensor]()
         for own, seen in zip(self._own.unbind(1), self._seen, strict=True):
             described = self._described(self.inputs, brought)
@@ -104,12 +114,14 @@ class Tables:
     ) -> Float[Tensor, "sequence position number"]:
         """The content of every position, with what heads below bring there."""
         below = below if self._numbers(len(below) + 1) <= LARGEST else below[-1:]
-        places = torch.eye(self.inputs.shape[1], dtype=torch.float32, device=inputs.device)[
-            : inputs.shape[1]
-        ]
+        places = torch.eye(
+            self.inputs.shape[1], dtype=torch.float32, device=inputs.device
+        )[: inputs.shape[1]]
         places = places.expand(len(inputs), -1, -1)
         here = torch.cat([(inputs[..., None] == self._known).float(), places], -1)
-        return torch.cat([here, *(head @ here for one in below for head in one.unbind(1))], -1)
+        return torch.cat(
+            [here, *(head @ here for one in below for head in one.unbind(1))], -1
+        )
 
 
 def _scores(described: Tensor, table: Tensor, seen: Tensor) -> Tensor:
@@ -159,7 +171,9 @@ def weighed(
     return [f"{name}{BY_WEIGHT}{listed})"] if found else []
 
 
-def _counted(name: str, relations: Composed, own: Tensor, rows: Tensor) -> dict[int, float]:
+def _counted(
+    name: str, relations: Composed, own: Tensor, rows: Tensor
+) -> dict[int, float]:
     """The weights of tokens that count much less as keys than the most, by token."""
     tokens, mask = relations.inputs, relations.part(name)
     known = tokens.unique()
@@ -168,7 +182,9 @@ def _counted(name: str, relations: Composed, own: Tensor, rows: Tensor) -> dict[
     count = own.new_ones(len(known))
     for _ in range(FITTED):
         total = (mask * (of @ count)[:, None]).sum(2, keepdim=True)
-        found, even = ((x.sum(1)[..., None] * of).sum((0, 1)) for x in (own * total, keys))
+        found, even = (
+            (x.sum(1)[..., None] * of).sum((0, 1)) for x in (own * total, keys)
+        )
         count = torch.where(even > 0, found / even.clamp(min=1e-30), 1.0)
         count = count / count.max()
     each = zip(known.tolist(), count.clamp(min=1e-3).tolist(), strict=True)
@@ -181,7 +197,8 @@ def to_classes(
     rows: Float[Tensor, "sequence query"],
     moves: Mapping[str, int],
 ) -> list[str]:
-    """Relations to tokens, or to what is beside them, that get far more of a head's attention.
+    """Relations to tokens, or to what is beside them, that get far more of a head's
+    attention.
 
     Args:
         relations: of the sequences.
@@ -189,13 +206,20 @@ def to_classes(
         rows: how much every row counts.
         moves: positions beside a token that are tried, too.
     """
-    if not relations.of_tokens or not 2 < len(known := relations.inputs.unique()) <= MANY:
+    if (
+        not relations.of_tokens
+        or not 2 < len(known := relations.inputs.unique()) <= MANY
+    ):
         return []
     found, of = list[str](), (relations.inputs[..., None] == known).to(own.dtype)
-    went, could = ((x * rows[..., None]).sum(1)[..., None] for x in (own, relations.seen))
+    went, could = (
+        (x * rows[..., None]).sum(1)[..., None] for x in (own, relations.seen)
+    )
     for move, by in {"": 0, **moves}.items():
         beside = F.pad(of, (0, 0, by, -by))  # [sequence, key, token]
-        share = (went * beside).sum((0, 1)) / (could * beside).sum((0, 1)).clamp(min=1e-30)
+        share = (went * beside).sum((0, 1)) / (could * beside).sum((0, 1)).clamp(
+            min=1e-30
+        )
         chosen = 2 * share >= share.max()
         parts = ranges(known[chosen].tolist())
         is_some = len(parts) <= RANGES and not chosen.all()
@@ -205,15 +229,18 @@ def to_classes(
 
 
 def for_classes(
-    tokens: Int[Tensor, "sequence query"], along: Mapping[str, Float[Tensor, "sequence query"]]
+    tokens: Int[Tensor, "sequence query"],
+    along: Mapping[str, Float[Tensor, "sequence query"]],
 ) -> str | None:
-    """The two relations, one for queries of some tokens, that have most of a head's attention.
+    """The two relations, one for queries of some tokens, that have most of a head's
+    attention.
 
     None if one of them is the better for all tokens or for too many ranges of them.
 
     Args:
         tokens: of the queries.
-        along: by relation, the attention along it in every row, weighed by how much that counts.
+        along: by relation, the attention along it in every row, weighed by how much
+            that counts.
     """
     known, names = tokens.unique(), list(along)
     by = torch.stack([rows.flatten() for rows in along.values()])
@@ -221,4 +248,6 @@ def for_classes(
     one, other = divmod(int(torch.maximum(by[:, None], by).sum(2).argmax()), len(names))
     parts = ranges(known[by[one] > by[other]].tolist())
     is_short = one != other and 0 < len(parts) <= RANGES
-    return f"{names[one]}{FOR}{','.join(parts)}{ELSE}{names[other]}" if is_short else None
+    return (
+        f"{names[one]}{FOR}{','.join(parts)}{ELSE}{names[other]}" if is_short else None
+    )

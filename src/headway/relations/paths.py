@@ -6,7 +6,9 @@ from typing import NamedTuple, Self
 from headway.errors import require
 
 OTHERS = " (other chains)"
-"""The end of the name of a relation in which a role attends to those of other chains."""
+"""The end of the name of a relation in which a role attends to those of other
+chains.
+"""
 
 NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,2000}")
 """Names that a relation may have: nothing that a terminal takes as a command."""
@@ -23,7 +25,9 @@ def require_name(name: str) -> None:
 
 
 class Relation(str):
-    """The name of a relation. `s0←s2` reads "s0 reads s2": information flows from s2 to s0."""
+    """The name of a relation. `s0←s2` reads "s0 reads s2": information flows from s2 to
+    s0.
+    """
 
     @classmethod
     def between(cls, query: str, key: str) -> Self:
@@ -32,7 +36,9 @@ class Relation(str):
 
     @property
     def ends(self) -> tuple[str, str] | None:
-        """The role that attends and the role attended to; None if the name tells of no roles."""
+        """The role that attends and the role attended to; None if the name tells of no
+        roles.
+        """
         query, arrow, key = self.partition("←")
         return (query, key) if arrow and not key.endswith(OTHERS) else None
 
@@ -57,13 +63,19 @@ class AttentionPath(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """The path that `str` wrote; where arrows are hard to type, `L1.H0 s0<-s2` will do.
+        """The path that `str` wrote; where arrows are hard to type, `L1.H0 s0<-s2` will
+        do.
 
         Raises:
             HeadwayError: if it is none.
         """
         found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6}) (.+)", str(text))
-        require(isinstance(text, str) and bool(found), "path", text, "written as L1.H0 s0←s2")
+        require(
+            isinstance(text, str) and bool(found),
+            "path",
+            text,
+            "written as L1.H0 s0←s2",
+        )
         assert found is not None
         relation = found[3].replace("<-", "←")
         require_name(relation)

@@ -13,7 +13,8 @@ class Place:
     Attributes:
         role: its name, e.g. `s2`.
         symbol: what stands there, such as `x_1`; empty if the task's flow does not say.
-        group: a name that it has in common with the other roles of its pair, fact or row.
+        group: a name that it has in common with the other roles of its pair, fact or
+            row.
     """
 
     role: str
@@ -46,8 +47,8 @@ class Cast:
 def places_of(standing: Mapping[str, Sequence[str]]) -> list[Place]:
     """The places of roles, from what each starts with.
 
-    Symbols and groups are given only if every role starts with one symbol, and perhaps the one code
-    of its group.
+    Symbols and groups are given only if every role starts with one symbol, and perhaps
+    the one code of its group.
     """
     found = []
     for role, pieces in standing.items():
@@ -60,9 +61,11 @@ def places_of(standing: Mapping[str, Sequence[str]]) -> list[Place]:
 
 
 def cast_of_paths(paths: list[AttentionPath], hops: tuple[str, ...]) -> Cast:
-    """The roles that the paths join, each after all that it reads, where that is possible.
+    """The roles that the paths join, each after all that it reads, where that is
+    possible.
 
-    Among roles that read others, one whose name comes early in the alphabet is put later.
+    Among roles that read others, one whose name comes early in the alphabet is put
+    later.
     """
     looks = {path.relation.ends for path in paths}
     if None in looks:
@@ -70,7 +73,9 @@ def cast_of_paths(paths: list[AttentionPath], hops: tuple[str, ...]) -> Cast:
     left = sorted({role for ends in looks if ends for role in ends}, reverse=True)
     order: list[str] = []
     while left:
-        waiting = {ends[0] for ends in looks if ends and ends[0] != ends[1] and ends[1] in left}
+        waiting = {
+            ends[0] for ends in looks if ends and ends[0] != ends[1] and ends[1] in left
+        }
         free = [role for role in left if role not in waiting] or left
         order.append(free[0])
         left.remove(free[0])

@@ -1,4 +1,6 @@
-"""Attention by relation: where it goes, what else might be followed, and for which tokens."""
+"""Attention by relation: where it goes, what else might be followed, and for which
+tokens.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +21,9 @@ Masks = Mapping[str, Bool[Tensor, "sequence query key"]]
 """The keys of every query, by relation."""
 
 RIVAL = 0.5
-"""A rival of a relation leads at least this share of the rows that matter to the same keys."""
+"""A rival of a relation leads at least this share of the rows that matter to the same
+keys.
+"""
 
 LEAST = 0.05
 """The least share of a head's attention that is worth a word."""
@@ -42,8 +46,9 @@ class Rival:
         relation: the named one.
         rival: the other.
         same: the share of the rows that matter on which both lead to the same keys.
-        follows: on the other rows, the share of attention that only the named one leads to; where
-            all of its keys are the rival's, too, the share of these against the rival's others.
+        follows: on the other rows, the share of attention that only the named one leads
+            to; where all of its keys are the rival's, too, the share of these against
+            the rival's others.
         instead: there, the same of the rival.
     """
 
@@ -65,26 +70,32 @@ def attention_along(
     shared: bool = False,
     rows: Float[Tensor, "batch layer head query"] | None = None,
 ) -> Float[Tensor, "layer head"]:
-    """The attention that goes along a relation: summed over keys, averaged over query positions.
+    """The attention that goes along a relation: summed over keys, averaged over query
+    positions.
 
-    It is 1 if the head attends along the relation alone wherever it applies, and 0 if it applies
-    nowhere.
+    It is 1 if the head attends along the relation alone wherever it applies, and 0 if
+    it applies nowhere.
 
     Args:
         patterns: of the model's heads.
         relation: where it leads.
-        shared: whether to count no more at any key than a path would put there, which shares a
-            row evenly among its keys. Then 1 means that the head does what the path does, and a
-            relation that has other keys, too, gets less. With one key a row it is the same.
+        shared: whether to count no more at any key than a path would put there, which
+            shares a row evenly among its keys. Then 1 means that the head does what the
+            path does, and a relation that has other keys, too, gets less. With one key
+            a row it is the same.
         rows: how much every row counts; by default all count the same.
     """
     batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
     along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
     there = relation.there
     if rows is not None:
-        counts = rows[batch[..., 0], :, :, relation.queries] * there.any(-1)[..., None, None]
+        counts = (
+            rows[batch[..., 0], :, :, relation.queries] * there.any(-1)[..., None, None]
+        )
         along = (along * there[..., None, None]).sum(2) * counts
-        return along.sum((0, 1)) / counts.sum((0, 1)).clamp(min=torch.finfo(along.dtype).tiny)
+        return along.sum((0, 1)) / counts.sum((0, 1)).clamp(
+            min=torch.finfo(along.dtype).tiny
+        )
     if shared:
         even = 1 / there.sum(-1).clamp(min=1).to(along.dtype)
         along = along.minimum(even[..., None, None, None])
@@ -94,13 +105,19 @@ def attention_along(
     return (along * there[..., None, None]).sum((0, 1, 2)) / rows
 
 
-def rivals_of(name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows) -> list[Rival]:
-    """The rivals of a relation, given by name and mask, that differ from it on some row."""
+def rivals_of(
+    name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows
+) -> list[Rival]:
+    """The rivals of a relation, given by name and mask, that differ from it on some
+    row.
+    """
     rows = rows * named.any(2)
     rows = rows / rows.sum().clamp(min=torch.finfo(rows.dtype).tiny)
     own, found = own[..., : named.shape[2]], list[Rival]()
     every = (torch.stack([*masks.values()]) != named).any(3) * rows
-    for (rival, mask), apart, share in zip(masks.items(), every, every.sum((1, 2)), strict=True):
+    for (rival, mask), apart, share in zip(
+        masks.items(), every, every.sum((1, 2)), strict=True
+    ):
         if not (0 < share <= 1 - RIVAL):
             continue
         ours, theirs = (
@@ -112,7 +129,9 @@ def rivals_of(name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows
 
 
 def _apart(one: Tensor, other: Tensor) -> Tensor:
-    """The keys of one relation alone, or all of them in rows where it has none of its own."""
+    """The keys of one relation alone, or all of them in rows where it has none of its
+    own.
+    """
     alone = one & ~other
     return torch.where(alone.any(2, keepdim=True), alone, one)
 
@@ -140,9 +159,13 @@ def largest(masks: Masks, left: Attention, rows: Rows) -> dict[str, float]:
 
 
 def by_token(
-    tokens: Int[Tensor, "sequence position"], common: Attention, there: Attention, rows: Rows
+    tokens: Int[Tensor, "sequence position"],
+    common: Attention,
+    there: Attention,
+    rows: Rows,
 ) -> dict[int, float]:
-    """The share of a pattern that attention has in common with it, by the token that it leads to.
+    """The share of a pattern that attention has in common with it, by the token that it
+    leads to.
 
     Args:
         tokens: of the sequences.
@@ -151,24 +174,41 @@ def by_token(
         rows: how much each counts.
     """
     found, most = (
-        tokens.flatten().bincount((x * rows[..., None]).sum(1)[:, : tokens.shape[1]].flatten())
+        tokens.flatten().bincount(
+            (x * rows[..., None]).sum(1)[:, : tokens.shape[1]].flatten()
+        )
         for x in (common, there)
     )
-    return {token: (found[token] / most[token]).item() for token in most.nonzero()[:, 0].tolist()}
+    return {
+        token: (found[token] / most[token]).item()
+        for token in most.nonzero()[:, 0].tolist()
+    }
 
 
-def split_of(tokens: Shares, by: Shares | None = None) -> tuple[str, float, float] | None:
-    """The tokens for which a head does its work, and the shares for these and for the others.
+def split_of(
+    tokens: Shares, by: Shares | None = None
+) -> tuple[str, float, float] | None:
+    """The tokens for which a head does its work, and the shares for these and for the
+    others.
 
-    None if there is no clear split. Shares of other sequences may tell which tokens are which; by
-    default these do, and then the tokens must be in a few ranges.
+    None if there is no clear split. Shares of other sequences may tell which tokens are
+    which; by default these do, and then the tokens must be in a few ranges.
     """
-    first = tokens if by is None else {t: share for t, share in by.items() if t in tokens}
+    first = (
+        tokens if by is None else {t: share for t, share in by.items() if t in tokens}
+    )
     middle = (min(first.values(), default=0.0) + max(first.values(), default=0.0)) / 2
-    sides = [t for t in first if first[t] >= middle], [t for t in first if first[t] < middle]
+    sides = (
+        [t for t in first if first[t] >= middle],
+        [t for t in first if first[t] < middle],
+    )
     one, other = (sum(tokens[t] for t in side) / max(1, len(side)) for side in sides)
     parts = ranges(sides[0])
-    is_clear = bool(sides[1]) and one - other >= SPLIT and (len(parts) <= RANGES or by is not None)
+    is_clear = (
+        bool(sides[1])
+        and one - other >= SPLIT
+        and (len(parts) <= RANGES or by is not None)
+    )
     return (", ".join(parts), one, other) if is_clear else None
 
 

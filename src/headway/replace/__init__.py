@@ -1,4 +1,6 @@
-"""Mechanisms, patterns and exchange in the place of heads, and the outputs of a model with them."""
+"""Mechanisms, patterns and exchange in the place of heads, and the outputs of a model
+with them.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -30,15 +30,15 @@ Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
 LEAST = 8
-"""After the first so many sequences, and whenever these have doubled, candidates that are already
-too bad are dropped."""
+"""After the first so many sequences, and whenever these have doubled, candidates that
+are already too bad are dropped."""
 
 REMEMBERED = 20_000
 """Candidates whose losses are known at most; a bench then begins to remember anew."""
 
 HOPELESS = 3
-"""A candidate whose mean loss of the first sequences is so many standard errors above the limit is
-not expected to be below it in all."""
+"""A candidate whose mean loss of the first sequences is so many standard errors above
+the limit is not expected to be below it in all."""
 
 FEW = 16
 """Sequences of a backward pass."""
@@ -50,22 +50,32 @@ MOST_NUMBERS = 2**28
 """Numbers that a model may put out at once."""
 
 ROUNDING = 1e-5
-"""A loss of single precision depends on what is computed beside it by at most this part of it."""
+"""A loss of single precision depends on what is computed beside it by at most this part
+of it.
+"""
 
 SMALL_LOSS = 0.1
-"""Smaller losses are rounded as this one is: they are differences of numbers that are larger."""
+"""Smaller losses are rounded as this one is: they are differences of numbers that are
+larger.
+"""
 
 Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
-"""A number about some sequences, the outputs at their queries, and the patterns of all layers."""
+"""A number about some sequences, the outputs at their queries, and the patterns of all
+layers.
+"""
 
 
 def above(loss: float) -> float:
-    """A limit that a loss stays below, whatever it is computed beside (see `ROUNDING`)."""
+    """A limit that a loss stays below, whatever it is computed beside (see
+    `ROUNDING`).
+    """
     return loss + ROUNDING * max(loss, SMALL_LOSS)
 
 
 class Sums(NamedTuple):
-    """The sum of a candidate's errors in the first sequences, and that of their squares."""
+    """The sum of a candidate's errors in the first sequences, and that of their
+    squares.
+    """
 
     total: float
     squares: float
@@ -77,8 +87,8 @@ class Sums(NamedTuple):
             limit: infinity if there is none.
             seen: sequences so far.
             count: all of them.
-            is_exact: whether only what is certain counts; else a candidate may be given up as
-                `HOPELESS`.
+            is_exact: whether only what is certain counts; else a candidate may be given
+                up as `HOPELESS`.
         """
         if limit == math.inf:
             return True
@@ -106,19 +116,25 @@ class Judging:
 
     Attributes:
         heads: of the model.
-        free_rows: what may stand in rows without a path while heads above are free, beside what
-            stands there when every head is replaced.
+        free_rows: what may stand in rows without a path while heads above are free,
+            beside what stands there when every head is replaced.
     """
 
     heads: list[Head]
     gains: Callable[..., list[float]]
     free_rows: str | None = None
 
-    def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
-        """The largest loss of every group of candidates; infinity if it is not below the limit."""
+    def worst(
+        self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf
+    ) -> list[float]:
+        """The largest loss of every group of candidates; infinity if it is not below
+        the limit.
+        """
         raise NotImplementedError
 
-    def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
+    def losses(
+        self, candidates: Sequence[Replaced], limit: float = math.inf
+    ) -> list[float]:
         """The loss of every candidate; infinity if it is not below the limit."""
         return self.worst([(one,) for one in candidates], limit)
 
@@ -130,8 +146,8 @@ class Judging:
 class Bench(Judging):
     """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
-    Losses are those of the task's targets. Candidates are computed side by side, and share what
-    they have in common if the model is a `Transformer`.
+    Losses are those of the task's targets. Candidates are computed side by side, and
+    share what they have in common if the model is a `Transformer`.
 
     Attributes:
         model: the model under study.
@@ -139,8 +155,8 @@ class Bench(Judging):
         task: what it was trained on.
         hops: those of the task that count.
         columns: which of the task's hops they are.
-        parts: the sequences, part by part, as candidates are computed. After each part, candidates
-            that are already too bad are dropped.
+        parts: the sequences, part by part, as candidates are computed. After each part,
+            candidates that are already too bad are dropped.
         batch: the sequences.
         patterns: the patterns of mechanisms on them.
         candidates: how many candidates were judged so far.
@@ -162,11 +178,12 @@ class Bench(Judging):
             task: what it was trained on.
             batch: the sequences.
             rows: what stands in rows without a path (`mechanism.ABLATIONS`).
-            shared: whether a `Transformer` computes once what candidates have in common. The losses
-                are the same either way.
+            shared: whether a `Transformer` computes once what candidates have in
+                common. The losses are the same either way.
 
         Raises:
-            HeadwayError: if the model does not read the task's sequences or answer its queries.
+            HeadwayError: if the model does not read the task's sequences or answer its
+                queries.
         """
         require_answers(model, task, batch)
         self.model, self.task, self.batch = model, task, batch
@@ -179,7 +196,8 @@ class Bench(Judging):
             if relation.use == "measured":
                 del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
-        # Heads above that are free were trained to rows that bring something, of whatever use.
+        # Heads above that are free were trained to rows that bring something, of
+        # whatever use.
         self.free_rows = "uniform" if rows == "zero" else None
         self._streams: Streams | None = None
         if shared and isinstance(model, Transformer):
@@ -202,19 +220,24 @@ class Bench(Judging):
         return (self._computed + shared) / self._vectors(self.sequences)
 
     def add_forwards(self, count: float) -> None:
-        """Counts forward passes that were made elsewhere, of all the bench's sequences."""
+        """Counts forward passes that were made elsewhere, of all the bench's
+        sequences.
+        """
         self._computed += round(count * self._vectors(self.sequences))
 
     def _vectors(self, sequences: int) -> int:
         return sequences * self.batch.inputs.shape[1] * self.model.n_layers
 
     @torch.no_grad()
-    def errors(self, candidates: Sequence[Replaced]) -> Float[Tensor, "candidate sequence hop"]:
-        """The error of every candidate in every sequence, hop by hop (see `Targets.errors`).
+    def errors(
+        self, candidates: Sequence[Replaced]
+    ) -> Float[Tensor, "candidate sequence hop"]:
+        """The error of every candidate in every sequence, hop by hop (see
+        `Targets.errors`).
 
         Raises:
-            HeadwayError: if a candidate replaces a head that the model does not have, or uses a
-                path that the task does not have.
+            HeadwayError: if a candidate replaces a head that the model does not have,
+                or uses a path that the task does not have.
         """
         self.candidates += len(candidates)
         outputs = self.outputs(candidates)
@@ -224,7 +247,9 @@ class Bench(Judging):
         self, predicted: Float[Tensor, "sequence query output"], part: slice
     ) -> Float[Tensor, "sequence hop"]:
         """The errors of outputs at some sequences' queries (see `Targets.errors`)."""
-        errors = self.task.targets.errors(predicted, self.batch.targets[part], self._asked)
+        errors = self.task.targets.errors(
+            predicted, self.batch.targets[part], self._asked
+        )
         return errors[..., self.columns]
 
     @torch.no_grad()
@@ -235,7 +260,8 @@ class Bench(Judging):
 
         Args:
             candidates: mechanisms for all heads, or for some.
-            part: some of the sequences, one after the other; by default all, in `parts`.
+            part: some of the sequences, one after the other; by default all, in
+                `parts`.
 
         Raises:
             HeadwayError: as `errors`.
@@ -246,11 +272,15 @@ class Bench(Judging):
         return torch.cat([*self._outputs(chosen, part)])
 
     def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Iterator[Tensor]:
-        """Outputs in some sequences, of as many candidates at a time as may be computed at once."""
+        """Outputs in some sequences, of as many candidates at a time as may be computed
+        at once.
+        """
         inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
         vectors = self._vectors(len(inputs))
         numbers = len(inputs) * self.task.length * self.task.d_target
-        at_once = max(1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers))
+        at_once = max(
+            1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
+        )
         for start in range(0, len(chosen), at_once):
             some = chosen[start : start + at_once]
             if self.given_up:
@@ -272,15 +302,16 @@ class Bench(Judging):
     ) -> list[float]:
         """The largest loss of every group of candidates (see `Judging`).
 
-        Errors only add up. So if a candidate's errors in the first few sequences alone are more
-        than the limit allows for all of them, its group need not be followed further. What was
-        computed of a candidate is not computed again.
+        Errors only add up. So if a candidate's errors in the first few sequences alone
+        are more than the limit allows for all of them, its group need not be followed
+        further. What was computed of a candidate is not computed again.
 
         Args:
             groups: of candidates, mechanisms for all heads or for some.
             limit: the loss to stay below.
-            sequences: how many to judge, from the first (one of the `parts` ends there); then a
-                group may be given up as `HOPELESS`. By default all are judged to the end.
+            sequences: how many to judge, from the first (one of the `parts` ends
+                there); then a group may be given up as `HOPELESS`. By default all are
+                judged to the end.
         """
         if len(self._sums) > REMEMBERED:
             self._sums.clear()
@@ -298,12 +329,20 @@ class Bench(Judging):
         most_members = max(map(len, named), default=0)
         for member in range(most_members):
             for number, part in enumerate(parts):
-                judged = {at: group[member] for at, group in left.items() if member < len(group)}
-                self._add_up(number, part, {name: candidates[name] for name in judged.values()})
+                judged = {
+                    at: group[member]
+                    for at, group in left.items()
+                    if member < len(group)
+                }
+                self._add_up(
+                    number, part, {name: candidates[name] for name in judged.values()}
+                )
                 for at, name in judged.items():
                     farthest = min(len(self._sums[name]), len(parts)) - 1
                     seen = self._sums[name][farthest]
-                    if not seen.may_be_below(limit, parts[farthest].stop, count, is_exact):
+                    if not seen.may_be_below(
+                        limit, parts[farthest].stop, count, is_exact
+                    ):
                         del left[at]
         losses = [math.inf] * len(groups)
         for at, group in left.items():
@@ -314,7 +353,8 @@ class Bench(Judging):
     def _add_up(
         self, number: int, part: slice, candidates: Mapping[CandidateKey, Candidate]
     ) -> None:
-        """Adds the errors in a part to what is known of candidates, where they are not yet.
+        """Adds the errors in a part to what is known of candidates, where they are not
+        yet.
 
         Args:
             number: of the part.
@@ -361,12 +401,15 @@ class Bench(Judging):
             inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
             tap = tap_of(self.patterns, [chosen], part)
             lowered = partial(measured or loss, part)
-            patterns, slopes = attention_slopes(self.model, inputs, n_read, lowered, tap)
+            patterns, slopes = attention_slopes(
+                self.model, inputs, n_read, lowered, tap
+            )
             for number, (head, mechanism) in enumerate(changes):
                 now = patterns[:, *head]
                 then = self.patterns.edit(head, mechanism, now, part=part)
                 gains[number] -= (slopes[:, *head] * (then - now)).sum().item()
-        self._computed += 3 * self._vectors(count)  # a backward pass costs two forward passes
+        # A backward pass costs two forward passes.
+        self._computed += 3 * self._vectors(count)
         return [gain if math.isfinite(gain) else 0.0 for gain in gains]
 
     def _checked(self, candidate: Replaced) -> Candidate:
@@ -393,23 +436,34 @@ class First(Judging):
 
     def __init__(self, bench: Bench, sequences: int):
         self.bench, self.sequences = bench, sequences
-        self.heads, self.gains, self.free_rows = bench.heads, bench.gains, bench.free_rows
+        self.heads, self.gains, self.free_rows = (
+            bench.heads,
+            bench.gains,
+            bench.free_rows,
+        )
 
-    def worst(self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf) -> list[float]:
+    def worst(
+        self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf
+    ) -> list[float]:
         """The largest loss of every group of candidates; hopeless ones are given up."""
         return self.bench.worst(groups, limit, self.sequences)
 
 
 def heads_of(model: Tappable) -> list[Head]:
     """Every head of a model, layer by layer."""
-    return [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
+    return [
+        (layer, head)
+        for layer in range(model.n_layers)
+        for head in range(model.n_heads)
+    ]
 
 
 def most_workers(model: Tappable, device: str, count: int | None = None) -> int:
     """The number of threads that may call a model at once.
 
-    A model of others is called by one thread at a time, as it may keep something of a pass in an
-    attribute, which another thread would read. On a GPU there is one thread, too.
+    A model of others is called by one thread at a time, as it may keep something of a
+    pass in an attribute, which another thread would read. On a GPU there is one thread,
+    too.
 
     Args:
         model: that they call.
@@ -422,11 +476,14 @@ def most_workers(model: Tappable, device: str, count: int | None = None) -> int:
 
 
 @contextmanager
-def workers(count: int | None, benches: Sequence[Bench]) -> Iterator[ThreadPoolExecutor]:
+def workers(
+    count: int | None, benches: Sequence[Bench]
+) -> Iterator[ThreadPoolExecutor]:
     """Threads of one core each. If one of them fails, the others are stopped at once.
 
-    Whoever gives them work must not call the model before they are done with it: of a model of
-    others there is one thread, so that passes come one after the other (see `most_workers`).
+    Whoever gives them work must not call the model before they are done with it: of a
+    model of others there is one thread, so that passes come one after the other (see
+    `most_workers`).
 
     Args:
         count: of threads; by default, and at most, as `most_workers` says.

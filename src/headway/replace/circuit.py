@@ -13,7 +13,14 @@ from headway.late import Shown
 from headway.relations.composed import ELSE
 from headway.relations.paths import AttentionPath
 from headway.replace.heads import Head, head_of, name_of
-from headway.replace.mechanism import NOTHING, KnockOut, Mechanism, Paths, Tabled, mechanism_of
+from headway.replace.mechanism import (
+    NOTHING,
+    KnockOut,
+    Mechanism,
+    Paths,
+    Tabled,
+    mechanism_of,
+)
 from headway.text import wrapped
 
 LISTED = 64
@@ -53,7 +60,9 @@ class Circuit(Shown):
     @property
     def tabled_heads(self) -> list[Head]:
         """The heads that attend by table, as no relation in words explains them."""
-        return [head for head, mechanism in self.in_order if isinstance(mechanism, Tabled)]
+        return [
+            head for head, mechanism in self.in_order if isinstance(mechanism, Tabled)
+        ]
 
     @property
     def idle_heads(self) -> dict[str, list[Head]]:
@@ -93,7 +102,9 @@ class Circuit(Shown):
         return Circuit({**self.mechanisms, head: mechanism})
 
     def without(self, path: AttentionPath | str) -> "Circuit":
-        """This circuit with one path cut, which may be given as it is written: `L1.H0 2 back`."""
+        """This circuit with one path cut, which may be given as it is written: `L1.H0 2
+        back`.
+        """
         cut = AttentionPath.parse(path) if isinstance(path, str) else path
         mechanism = self.mechanisms[cut.at]
         if not isinstance(mechanism, Paths) or cut.relation not in mechanism.relations:
@@ -106,7 +117,9 @@ class Circuit(Shown):
         new = AttentionPath.parse(path) if isinstance(path, str) else path
         mechanism = self.mechanisms.get(new.at)
         old = mechanism if isinstance(mechanism, Paths) else NOTHING
-        return self.replacing(new.at, replace(old, relations=old.relations | {new.relation}))
+        return self.replacing(
+            new.at, replace(old, relations=old.relations | {new.relation})
+        )
 
     def filled(self, rows: str) -> "Circuit":
         """This circuit with something else in rows without a path."""
@@ -123,12 +136,12 @@ class Circuit(Shown):
             x0 = embed(sequence)
             L0.H0 = aggregate(select("previous token"), x0)
             x1 = mlp(x0, L0.H0)
-            L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)
+            L1.H0 = aggregate(select("after same token"), x1)
             x2 = mlp(x1, L1.H0)
             answer = unembed(x2)
 
-        `headway.relations.Composed` evaluates what `select` names. `mlp` and `unembed` stand for
-        what is not read, and for models without MLPs `mlp` is the sum.
+        `headway.relations.Composed` evaluates what `select` names. `mlp` and `unembed`
+        stand for what is not read, and for models without MLPs `mlp` is the sum.
         """
         stream = "x0"
         lines = [f"{stream} = embed(sequence)"]
@@ -150,9 +163,13 @@ class Circuit(Shown):
 
     @classmethod
     def of(
-        cls, paths: Iterable[AttentionPath], others: "Mapping[Head, Mechanism] | None" = None
+        cls,
+        paths: Iterable[AttentionPath],
+        others: "Mapping[Head, Mechanism] | None" = None,
     ) -> "Circuit":
-        """The circuit of these paths, with no heads but those that have one and some `others`."""
+        """The circuit of these paths, with no heads but those that have one and some
+        `others`.
+        """
         circuit = cls(dict(others or {}))
         for path in paths:
             circuit = circuit.adding(path)
@@ -165,11 +182,20 @@ class Circuit(Shown):
         Raises:
             HeadwayError: if an entry is not a mechanism of a head.
         """
-        require(isinstance(heads, dict), "circuit", heads, "an object of heads, such as L0.H0")
-        return cls({head_of(name): mechanism_of(entry) for name, entry in heads.items()})
+        require(
+            isinstance(heads, dict),
+            "circuit",
+            heads,
+            "an object of heads, such as L0.H0",
+        )
+        return cls(
+            {head_of(name): mechanism_of(entry) for name, entry in heads.items()}
+        )
 
     def __str__(self):
-        useful = [f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads]
+        useful = [
+            f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads
+        ]
         lines = [*useful, *self.idle_lines]
         return "\n".join(part for line in lines for part in wrapped(line))
 
@@ -178,7 +204,9 @@ def _selected(mechanism: Mechanism, stream: str) -> str:
     """The selection of a head, as a program says it."""
     if not isinstance(mechanism, Paths):
         return f"table({stream})"
-    names = [name.replace(ELSE, '", otherwise="') for name in sorted(mechanism.relations)]
+    names = [
+        name.replace(ELSE, '", otherwise="') for name in sorted(mechanism.relations)
+    ]
     return " or ".join(f'select("{name}")' for name in names)
 
 
@@ -192,8 +220,8 @@ WrittenCircuit = Annotated[
 class Comparison:
     """Circuits of several models of one task.
 
-    Heads of different models have nothing in common but what they do, so circuits are compared by
-    the relations that they attend along, in any head.
+    Heads of different models have nothing in common but what they do, so circuits are
+    compared by the relations that they attend along, in any head.
 
     Attributes:
         heads: for every relation, by circuit, the heads that attend along it.
@@ -210,7 +238,8 @@ class Comparison:
 
 
 def compare(circuits: Sequence[Circuit]) -> Comparison:
-    """Compares at least two circuits, relation by relation, in the order of their layers.
+    """Compares at least two circuits, relation by relation, in the order of their
+    layers.
 
     Raises:
         HeadwayError: if there are fewer.
@@ -222,9 +251,13 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
             height = circuit.useful_layers.index(path.layer)
             heights.setdefault(path.relation, []).append(height)
     names = sorted(heights, key=lambda name: (fmean(heights[name]), name))
-    heads = {name: [_heads_along(name, circuit) for circuit in circuits] for name in names}
+    heads = {
+        name: [_heads_along(name, circuit) for circuit in circuits] for name in names
+    }
     relations = [[path.relation for path in circuit.paths] for circuit in circuits]
-    likeness = fmean(jaccard(first, second) for first, second in combinations(relations, 2))
+    likeness = fmean(
+        jaccard(first, second) for first, second in combinations(relations, 2)
+    )
     return Comparison(heads, likeness)
 
 
@@ -234,7 +267,9 @@ def _heads_along(relation: str, circuit: Circuit) -> list[Head]:
 
 
 def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """The Jaccard index of two collections: the size of their intersection over their union's."""
+    """The Jaccard index of two collections: the size of their intersection over their
+    union's.
+    """
     either = set(first) | set(second)
     common = set(first) & set(second)
     return len(common) / len(either) if either else 1.0

@@ -1,10 +1,12 @@
-"""Exchange: a part of a model carries what it carries in another sequence of the same layout.
+"""Exchange: a part of a model carries what it carries in another sequence of the same
+layout.
 
-At a query a head reads a sum over keys, each key's value times the attention to it. An exchange
-replaces some of these products by those of another run; all else is computed from it as the model
-does (interchange intervention: Geiger et al. 2021; resample ablation: Chan et al. 2022). Other than
-zeros or means, what is put in has been carried by the same part: the model is shown nothing that it
-never sees.
+At a query a head reads a sum over keys, each key's value times the attention to it. An
+exchange replaces some of these products by those of another run; all else is computed
+from it as the model
+does (interchange intervention: Geiger et al. 2021; resample ablation: Chan et al.
+2022). Other than zeros or means, what is put in has been carried by the same part: the
+model is shown nothing that it never sees.
 """
 
 from collections import Counter, defaultdict
@@ -31,8 +33,8 @@ OWN: Literal["own"] = "own"
 PARTNER: Literal["partner"] = "partner"
 ELSEWHERE: Literal["elsewhere"] = "elsewhere"
 Source = Literal["own", "partner", "elsewhere"]
-"""The run that attention or values are of: that of the sequences, after all changes in the layers
-below; or one of other sequences, as the model is (see `Partners`)."""
+"""The run that attention or values are of: that of the sequences, after all changes in
+the layers below; or one of other sequences, as the model is (see `Partners`)."""
 
 Share = Float[Tensor, "#sequence query key"] | float
 
@@ -41,7 +43,8 @@ class Term(NamedTuple):
     """Products of attention and values.
 
     Attributes:
-        share: the part of each cell of attention that counts, [sequence or 1, query, key].
+        share: the part of each cell of attention that counts, [sequence or 1, query,
+            key].
         attends: the run whose attention it is.
         reads: the run whose values are read.
     """
@@ -63,7 +66,8 @@ class Change(NamedTuple):
 
     Attributes:
         swaps: by head, what it reads.
-        mechanisms: by head, what stands in its place; swaps then are of the mechanism's attention.
+        mechanisms: by head, what stands in its place; swaps then are of the mechanism's
+            attention.
     """
 
     swaps: Mapping[Head, Swap]
@@ -76,7 +80,8 @@ class Carried:
 
     Attributes:
         patterns: by layer, [sequence, head, query, key].
-        values: by layer, the operand of every product with its pattern, as the module lays it out.
+        values: by layer, the operand of every product with its pattern, as the module
+            lays it out.
     """
 
     patterns: dict[int, Tensor] = field(default_factory=dict)
@@ -112,8 +117,8 @@ class Exchange:
         known: what judges have measured, by what was changed.
 
     Raises:
-        HeadwayError: if the model's attention cannot be tapped, or its pattern is changed before it
-            meets values.
+        HeadwayError: if the model's attention cannot be tapped, or its pattern is
+            changed before it meets values.
     """
 
     def __init__(
@@ -128,21 +133,36 @@ class Exchange:
         # Relations and masks are those of the model itself, whose config may tell them.
         self._own = model if isinstance(model, Transformer) else self.model
         self.patterns = self._patterns_on(batch)
-        self.others = {source: self._patterns_on(other) for source, other in others.items()}
+        self.others = {
+            source: self._patterns_on(other) for source, other in others.items()
+        }
         self.passes = 0
         self.known = dict[Hashable, Any]()
         self.carried = dict[Source, Carried]()
         runs: dict[Source, Batch] = {OWN: batch, **others}
-        self.outputs_of = {name: self._record(name, run.inputs) for name, run in runs.items()}
+        self.outputs_of = {
+            name: self._record(name, run.inputs) for name, run in runs.items()
+        }
 
     @classmethod
-    def among(cls, model: Tappable | nn.Module, task: Task, given: Partners) -> "Exchange":
+    def among(
+        cls, model: Tappable | nn.Module, task: Task, given: Partners
+    ) -> "Exchange":
         """A model on sequences, with their partners."""
-        return cls(model, task, given.batch, {PARTNER: given.partner, ELSEWHERE: given.elsewhere})
+        return cls(
+            model,
+            task,
+            given.batch,
+            {PARTNER: given.partner, ELSEWHERE: given.elsewhere},
+        )
 
     @classmethod
     def drawn(
-        cls, model: Tappable | nn.Module, task: Task, count: int, generator: torch.Generator
+        cls,
+        model: Tappable | nn.Module,
+        task: Task,
+        count: int,
+        generator: torch.Generator,
     ) -> "Exchange":
         """A model on sequences that are drawn, each with partners (see `partners`)."""
         return cls.among(model, task, partners(task, count, generator))
@@ -173,12 +193,16 @@ class Exchange:
         sequences, positions = self.batch.inputs.shape[:2]
         vectors = sequences * positions * self.model.n_layers
         numbers = self.outputs_of[OWN].numel()
-        at_once = max(1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers))
+        at_once = max(
+            1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
+        )
         for start in range(0, len(changes), at_once):
             yield from self._outputs(changes[start : start + at_once])
 
     @torch.no_grad()
-    def _outputs(self, changes: Sequence[Change]) -> Float[Tensor, "change sequence query output"]:
+    def _outputs(
+        self, changes: Sequence[Change]
+    ) -> Float[Tensor, "change sequence query output"]:
         inputs, n_read = self.batch.inputs, self.batch.targets.shape[1]
         together = inputs.repeat(len(changes), *[1] * (inputs.ndim - 1))
         mechanisms = [change.mechanisms for change in changes]
@@ -202,7 +226,8 @@ class Exchange:
     def _exchanged(
         self, read: Read, pattern: Tensor, number: int, changes: Sequence[Change]
     ) -> Tensor:
-        """The values that are read in a product of a layer, of all changes side by side.
+        """The values that are read in a product of a layer, of all changes side by
+        side.
 
         Args:
             read: the product.
@@ -210,7 +235,9 @@ class Exchange:
             number: of the product among those of the layer.
             changes: that are made.
         """
-        if not any(head[0] == read.layer for change in changes for head in change.swaps):
+        if not any(
+            head[0] == read.layer for change in changes for head in change.swaps
+        ):
             return read.product(read.pattern, read.values)
         products = list[Tensor]()
         for source, weights in self._weights(read.layer, pattern, changes).items():
@@ -242,7 +269,9 @@ class Exchange:
 
     def _attention(self, source: Source, head: Head, own: Tensor) -> Tensor:
         """The attention of a head in a run; its own is given."""
-        return own if source == OWN else self.carried[source].patterns[head[0]][:, head[1]]
+        return (
+            own if source == OWN else self.carried[source].patterns[head[0]][:, head[1]]
+        )
 
     def _require_values(self, changes: Sequence[Change]) -> None:
         """Makes sure that heads which are to carry something else carry anything."""
@@ -251,7 +280,9 @@ class Exchange:
             layers |= {layer for layer, _ in change.swaps}
         for layer in sorted(layers):
             is_read = layer in self.carried[OWN].values
-            require(is_read, "layer", layer, "one whose pattern is multiplied with values")
+            require(
+                is_read, "layer", layer, "one whose pattern is multiplied with values"
+            )
 
     @torch.no_grad()
     def _record(self, source: Source, inputs: Tensor) -> Tensor:
@@ -287,18 +318,22 @@ def _tapped_everywhere(model: Tappable | nn.Module, inputs: Tensor) -> Tapped:
 
 
 def _seen_as_its_tap_says(model: Tappable, inputs: Tensor) -> Tapped:
-    """A module that has a tap of its own, with one that shows where patterns meet values.
+    """A module that has a tap of its own, with one that shows where patterns meet
+    values.
 
     Raises:
-        HeadwayError: if the attention that is seen is laid out otherwise than its own tap says.
+        HeadwayError: if the attention that is seen is laid out otherwise than its own
+            tap says.
     """
     assert isinstance(model, nn.Module)
     shape = tried(model, inputs)
     seen = Tapped(model, shape=shape)
     if not _is_same_attention(model, seen, inputs):
         raise HeadwayError(
-            f"what heads of {type(model).__name__} carry cannot be exchanged: the attention that is"
-            f" seen in it ({seen.n_layers} layers of {seen.n_heads}) is not that of its own tap"
+            f"what heads of {type(model).__name__} carry cannot be exchanged: the "
+            "attention that is"
+            f" seen in it ({seen.n_layers} layers of {seen.n_heads}) is not that "
+            "of its own tap"
             f" ({model.n_layers} of {model.n_heads})"
         )
     return seen
@@ -328,6 +363,7 @@ def require_same(read: Read, pattern: Tensor) -> None:
         is_same = False
     if not is_same:
         raise HeadwayError(
-            f"what heads of layer {read.layer} read cannot be exchanged: their pattern is changed,"
+            f"what heads of layer {read.layer} read cannot be exchanged: their "
+            "pattern is changed,"
             " or laid out anew, before it meets values"
         )

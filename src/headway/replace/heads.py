@@ -28,12 +28,16 @@ def head_of(text: object) -> Head:
     written = text if isinstance(text, str) else ""
     parts = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6})", written)
     if parts is None:
-        raise HeadwayError(f"head = {shown(text)} is not allowed: it must be written as L1.H0")
+        raise HeadwayError(
+            f"head = {shown(text)} is not allowed: it must be written as L1.H0"
+        )
     layer, number = parts.groups()
     return int(layer), int(number)
 
 
-WrittenPath = Annotated[AttentionPath, PlainValidator(AttentionPath.parse), PlainSerializer(str)]
+WrittenPath = Annotated[
+    AttentionPath, PlainValidator(AttentionPath.parse), PlainSerializer(str)
+]
 """A path that is saved as `L1.H0 s0←s2`."""
 
 WrittenHead = Annotated[Head, PlainValidator(head_of), PlainSerializer(name_of)]
@@ -52,6 +56,10 @@ def _number(written: Any) -> Any:
 
 
 WrittenLoss = Annotated[
-    float, BeforeValidator(_number), PlainSerializer(lambda loss: INFINITE.get(loss, loss))
+    float,
+    BeforeValidator(_number),
+    PlainSerializer(lambda loss: INFINITE.get(loss, loss)),
 ]
-"""A loss, or what is computed from some, which may be infinite (see `Targets.errors`)."""
+"""A loss, or what is computed from some, which may be infinite (see
+`Targets.errors`).
+"""

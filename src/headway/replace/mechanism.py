@@ -1,9 +1,10 @@
 """Mechanisms: what a head does, as data, and the attention pattern that it then has.
 
-A circuit gives every head a mechanism. Of a head that has paths a mechanism may also be the *fill*
-of rows without one (`ABLATIONS`).
+A circuit gives every head a mechanism. Of a head that has paths a mechanism may also be
+the *fill* of rows without one (`ABLATIONS`).
 
-A mechanism of your own is a frozen dataclass that derives from `Mechanism` and has a `kind`:
+A mechanism of your own is a frozen dataclass that derives from `Mechanism` and has a
+`kind`:
 
     @dataclass(frozen=True)
     class First(Mechanism):
@@ -18,7 +19,8 @@ A mechanism of your own is a frozen dataclass that derives from `Mechanism` and 
 
 With `fills = "attend to the first position"` it may also fill rows without a path.
 
-An installed package offers it under its kind, by an entry point of the group `headway.mechanisms`.
+An installed package offers it under its kind, by an entry point of the group
+`headway.mechanisms`.
 """
 
 from collections.abc import Hashable
@@ -44,8 +46,8 @@ MECHANISMS: "Offered[type[Mechanism]]" = Offered("headway.mechanisms", "mechanis
 """Every mechanism that has no arguments, by its kind."""
 
 ABLATIONS = {"zero": "one-hot paths; rows without a path are zero"}
-"""The fills of rows without a path, of a head that has paths, by name. (Of a head that has no path
-all rows are zero.)"""
+"""The fills of rows without a path, of a head that has paths, by name. (Of a head that
+has no path all rows are zero.)"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class Mechanism:
 
     @property
     def is_useful(self) -> bool:
-        """True if the head moves something between positions that its circuit tells of."""
+        """True if the head moves something between positions that its circuit tells
+        of.
+        """
         return False
 
     @property
@@ -84,11 +88,15 @@ class Mechanism:
         """Calls the model for what the pattern needs of other passes."""
 
     def pattern(self, patterns: "Patterns", head: Head) -> Rows:
-        """The pattern, if it does not depend on what the head attends to in the same pass."""
+        """The pattern, if it does not depend on what the head attends to in the same
+        pass.
+        """
         raise NotImplementedError
 
     def edit(self, patterns: "Patterns", own: Rows, start: int, part: slice) -> Rows:
-        """The pattern, if it depends on what the head attends to (see `Patterns.edit`)."""
+        """The pattern, if it depends on what the head attends to (see
+        `Patterns.edit`).
+        """
         raise NotImplementedError
 
     def to_json(self) -> str | list[str]:
@@ -129,7 +137,9 @@ class Unchanged(Mechanism):
 
 
 class Mean(Mechanism):
-    """The head attends as it does on average over sequences, whatever stands in this one."""
+    """The head attends as it does on average over sequences, whatever stands in this
+    one.
+    """
 
     kind = "mean"
     fills = "are the head's mean pattern"
@@ -181,16 +191,20 @@ class Identity(Mechanism):
     def pattern(self, patterns: "Patterns", head: Head) -> Rows:
         """Ones on the diagonal."""
         visible = patterns.visible[0]
-        diagonal = torch.eye(*visible.shape, dtype=patterns.dtype, device=visible.device)
+        diagonal = torch.eye(
+            *visible.shape, dtype=patterns.dtype, device=visible.device
+        )
         return diagonal.expand(patterns.shape)
 
 
 @dataclass(frozen=True)
 class Tabled(Mechanism):
-    """The head attends as tables of tokens and places tell: no relation in words explains it.
+    """The head attends as tables of tokens and places tell: no relation in words
+    explains it.
 
     Attributes:
-        tables: fitted to the model's attention; by default to that in the sequences at hand.
+        tables: fitted to the model's attention; by default to that in the sequences at
+            hand.
     """
 
     kind = "by table"
@@ -220,12 +234,13 @@ class Tabled(Mechanism):
 class Paths(Mechanism):
     """The head attends along these relations and nowhere else.
 
-    A position's row is one-hot at the position its relation points to, or shared evenly by several.
+    A position's row is one-hot at the position its relation points to, or shared evenly
+    by several.
 
     Attributes:
         relations: by name.
-        rows: what stands in rows without a relation (`ABLATIONS`); by default what the ablation
-            says.
+        rows: what stands in rows without a relation (`ABLATIONS`); by default what the
+            ablation says.
     """
 
     relations: frozenset[str]
@@ -237,7 +252,9 @@ class Paths(Mechanism):
         return bool(self.relations)
 
     def fill(self, patterns: "Patterns") -> Mechanism | None:
-        """The fill of rows without a path; None stands for zeros, as where there are no paths."""
+        """The fill of rows without a path; None stands for zeros, as where there are no
+        paths.
+        """
         name = (self.rows or patterns.rows) if self.relations else "zero"
         return None if name == "zero" else fill_named(name)
 
@@ -279,7 +296,9 @@ class Paths(Mechanism):
 
 @dataclass(frozen=True)
 class KnockOut(Mechanism):
-    """The head attends as it does, but not along these relations: there its attention is zero."""
+    """The head attends as it does, but not along these relations: there its attention
+    is zero.
+    """
 
     relations: frozenset[str]
 
@@ -345,15 +364,19 @@ def mechanism_of(written: Any) -> Mechanism:
         return MECHANISMS[written]()
     kinds = ", ".join([*MECHANISMS, "zero"])
     raise HeadwayError(
-        f"circuit: mechanism = {shown(written)} is not allowed: it must be {kinds} or a list of"
+        f"circuit: mechanism = {shown(written)} is not allowed: it must be {kinds} "
+        "or a list of"
         " relations"
     )
 
 
 def refuse(mechanism: object) -> NoReturn:
-    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a path."""
+    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a
+    path.
+    """
     kinds = f"{', '.join([*MECHANISMS, 'zero'])}, Paths or KnockOut"
     raise HeadwayError(
-        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be {kinds}, and what"
+        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be "
+        f"{kinds}, and what"
         f" stands in rows without a path {', '.join(ABLATIONS)}"
     )

@@ -1,8 +1,10 @@
-"""Partners: for every sequence another one of the same layout, with which it can exchange parts.
+"""Partners: for every sequence another one of the same layout, with which it can
+exchange parts.
 
-Two sequences have the same layout if all roles stand at the same places, the same things are asked,
-and both are equally long below their padding. What a head carries in one of them can then stand in
-the place of what it carries in the other, and only what differs between the two is exchanged.
+Two sequences have the same layout if all roles stand at the same places, the same
+things are asked, and both are equally long below their padding. What a head carries in
+one of them can then stand in the place of what it carries in the other, and only what
+differs between the two is exchanged.
 """
 
 from collections import defaultdict
@@ -31,8 +33,8 @@ class Partners:
     Attributes:
         batch: the sequences.
         partner: for each of them another one of the same layout.
-        elsewhere: for each of them another one, longer if there is any, whose roles may stand
-            elsewhere.
+        elsewhere: for each of them another one, longer if there is any, whose roles may
+            stand elsewhere.
     """
 
     batch: Batch
@@ -43,8 +45,9 @@ class Partners:
 def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
     """Draws sequences, each with a partner.
 
-    As many parts of the draw as possible are taken from another sequence without a change of
-    layout. If there are none, the sequences themselves are paired by their layout.
+    As many parts of the draw as possible are taken from another sequence without a
+    change of layout. If there are none, the sequences themselves are paired by their
+    layout.
 
     Args:
         task: that draws them.
@@ -63,10 +66,11 @@ def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
 
 
 def partners_among(task: Task, batch: Batch) -> Partners:
-    """Sequences with their partners: the corrupted ones if there are any, or others among them.
+    """Sequences with their partners: the corrupted ones if there are any, or others
+    among them.
 
-    A corrupted sequence has the layout of the one that it was made of, and another answer: so a
-    task says which sequences can be exchanged.
+    A corrupted sequence has the layout of the one that it was made of, and another
+    answer: so a task says which sequences can be exchanged.
 
     Args:
         task: that has drawn them.
@@ -95,7 +99,8 @@ def rows_of(batch: Batch, rows: Int[Tensor, " row"]) -> Batch:
 
 
 def trailing(inputs: Tensor) -> Int[Tensor, " sequence"]:
-    """The run of one token at the end of every sequence, which may be padding; 0 without tokens.
+    """The run of one token at the end of every sequence, which may be padding; 0
+    without tokens.
 
     The token is the one that most sequences end with.
     """
@@ -117,7 +122,9 @@ def is_alike(task: Task, first: Batch, second: Batch) -> Bool[Tensor, " sequence
 
 
 def _recombined(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> Iterator[Batch]:
-    """Partners of which some parts of the draw are another sequence's, the most parts first."""
+    """Partners of which some parts of the draw are another sequence's, the most parts
+    first.
+    """
     numbers = range(min(len(draws), MOST_PARTS))
     sizes = reversed(range(1, len(numbers) + 1))
     for moved in chain.from_iterable(combinations(numbers, size) for size in sizes):
@@ -151,8 +158,10 @@ def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
             others += group[1:] + group[:1]
     if len(rows) < LEAST:
         raise HeadwayError(
-            f"exchange: {len(rows)} of {len(batch.inputs)} sequences have another one of the same"
-            f" layout, and {LEAST} are needed: draw more, or let the task's `draw` return what"
+            f"exchange: {len(rows)} of {len(batch.inputs)} sequences have another "
+            "one of the same"
+            f" layout, and {LEAST} are needed: draw more, or let the task's `draw` "
+            "return what"
             " stands where and what it is as two tensors"
         )
     at = torch.tensor(rows, device=batch.inputs.device)
@@ -161,7 +170,9 @@ def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
 
 
 def _elsewhere(batch: Batch) -> Int[Tensor, " sequence"]:
-    """For every sequence the number of a longer one; for the longest, of another one as long."""
+    """For every sequence the number of a longer one; for the longest, of another one as
+    long.
+    """
     by_padding = defaultdict[int, list[int]](list)
     for row, padding in enumerate(trailing(batch.inputs).tolist()):
         by_padding[padding].append(row)

@@ -1,8 +1,8 @@
 """Activation patching: a part of a corrupted run is put into a clean one.
 
-The corrupted sequences are laid out as the clean ones: the same roles stand at the same positions.
-So the effect of patching a part tells what the part carries. (Residual streams are patched by the
-hooks of a `Transformer`.)
+The corrupted sequences are laid out as the clean ones: the same roles stand at the same
+positions. So the effect of patching a part tells what the part carries. (Residual
+streams are patched by the hooks of a `Transformer`.)
 """
 
 from collections.abc import Iterable
@@ -15,15 +15,23 @@ from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
 from headway.relations.paths import AttentionPath
-from headway.replace.exchange import OWN, PARTNER, WHOLE_HEAD, Change, Exchange, Swap, Term
+from headway.replace.exchange import (
+    OWN,
+    PARTNER,
+    WHOLE_HEAD,
+    Change,
+    Exchange,
+    Swap,
+    Term,
+)
 from headway.replace.heads import Head, head_of, name_of
 from headway.settings import computes_as_usual
 from headway.tasks import Batch, Task
 from headway.text import aligned
 
 Site = AttentionPath | Head
-"""The part taken from the corrupted run: the values that a head reads along a relation, as it
-attends along it in the run that is patched; or all that a head reads."""
+"""The part taken from the corrupted run: the values that a head reads along a relation,
+as it attends along it in the run that is patched; or all that a head reads."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +54,8 @@ class Effects:
 
     @property
     def normalised(self) -> Float[Tensor, "site hop"]:
-        """0 where a patch changes nothing, 1 where it costs as much as corrupting all; nan or
-        infinite for a hop that corrupting all does not change."""
+        """0 where a patch changes nothing, 1 where it costs as much as corrupting all;
+        nan or infinite for a hop that corrupting all does not change."""
         return (self.patched - self.clean) / (self.corrupted - self.clean)
 
     def __str__(self):
@@ -70,7 +78,8 @@ def patch(
     ```python
     symbols, slots = task.draw(64, torch.Generator().manual_seed(0))
     clean = task.assemble((symbols, slots))
-    corrupted = task.assemble((symbols.roll(1, 0), slots))  # others' symbols, at the same slots
+    # Other sequences' symbols, at the same slots.
+    corrupted = task.assemble((symbols.roll(1, 0), slots))
     patch(model, task, clean, corrupted, at="L1.H0 s0←s2")
     ```
 
@@ -82,7 +91,8 @@ def patch(
         at: what is put in, a `Site` or its name; or several together, as a list.
 
     Raises:
-        HeadwayError: if model and task have no such site, or the corrupted sequences are laid out
+        HeadwayError: if model and task have no such site, or the corrupted sequences
+            are laid out
             otherwise.
     """
     sites = at if isinstance(at, list) else [at]
@@ -100,11 +110,13 @@ def patch_all(
     corrupted: Batch,
     at: Literal["paths", "heads"] | Iterable[Site | str],
 ) -> Effects:
-    """The effects of patching each of some sites alone on the loss of every hop (see `patch`).
+    """The effects of patching each of some sites alone on the loss of every hop (see
+    `patch`).
 
     Args:
-        at: the sites, such as `found.circuit.paths`; or all `heads`, or all `paths` that circuits
-            may use, but those whose relation leads elsewhere in the corrupted sequences.
+        at: the sites, such as `found.circuit.paths`; or all `heads`, or all `paths`
+            that circuits may use, but those whose relation leads elsewhere in the
+            corrupted sequences.
 
     Raises:
         HeadwayError: as `patch`; or if the loss of either run is no number.
@@ -162,7 +174,9 @@ class _Patching:
         if kind == "heads":
             return tuple(every)
         paths = list[Site]()
-        names = [name for name in self.patterns.used_as("path") if self._leads_alike(name)]
+        names = [
+            name for name in self.patterns.used_as("path") if self._leads_alike(name)
+        ]
         for head in every:
             paths += [AttentionPath.of(*head, name) for name in names]
         return tuple(paths)
@@ -182,7 +196,9 @@ class _Patching:
         return Change(swaps)
 
     def _leads_alike(self, relation: str) -> bool:
-        """True if a relation leads from and to the same positions in both kinds of sequences."""
+        """True if a relation leads from and to the same positions in both kinds of
+        sequences.
+        """
         ours = self.patterns.relation(relation)
         if not self.elsewhere.has(relation):
             return False
@@ -197,4 +213,6 @@ class _Patching:
             is_one = 0 <= site[0] < layers and 0 <= site[1] < heads
             require(is_one, "site", written(site), allowed)
             if isinstance(site, AttentionPath) and not self._leads_alike(site.relation):
-                raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")
+                raise HeadwayError(
+                    f"corrupted: {site.relation} must lead where it leads in clean"
+                )

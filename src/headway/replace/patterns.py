@@ -34,7 +34,11 @@ class Patterns:
     """
 
     def __init__(
-        self, model: Tappable, batch: Batch, relations: dict[str, Edges], rows: str = "zero"
+        self,
+        model: Tappable,
+        batch: Batch,
+        relations: dict[str, Edges],
+        rows: str = "zero",
     ):
         require_fill(rows, "ablation")
         self.model, self.batch, self.rows = model, batch, rows
@@ -66,15 +70,17 @@ class Patterns:
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""
         if not self.has(name):
-            allowed = "a relation of the task that the model's mask lets it see, such as "
+            allowed = (
+                "a relation of the task that the model's mask lets it see, such as "
+            )
             require(False, "path", name, allowed + ", ".join([*self.relations][:3]))
         return self._used[name]
 
     def has(self, name: str) -> bool:
         """True if a relation of this name is given and visible, or can be composed.
 
-        Keys that masks hide, and padding, are no keys of a composed one; some must be left. A
-        relation given keeps its keys.
+        Keys that masks hide, and padding, are no keys of a composed one; some must be
+        left. A relation given keeps its keys.
         """
         if name not in self._used:
             with contextlib.suppress(HeadwayError, KeyError):
@@ -94,7 +100,9 @@ class Patterns:
         return left if left.there.any() else None
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
-        """The rows of one path, each shared evenly among its keys, or by their weights."""
+        """The rows of one path, each shared evenly among its keys, or by their
+        weights.
+        """
         if name not in self._alone:
             relation = self.relation(name)
             share = relation.there.to(self.dtype)
@@ -110,9 +118,13 @@ class Patterns:
         return self._alone[name]
 
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
-        """The rows of paths, shared evenly among those that leave from a query; others are zero."""
+        """The rows of paths, shared evenly among those that leave from a query; others
+        are zero.
+        """
         if relations not in self._laid:
-            total = torch.zeros(self.shape, dtype=self.dtype, device=self.batch.inputs.device)
+            total = torch.zeros(
+                self.shape, dtype=self.dtype, device=self.batch.inputs.device
+            )
             leaving = total[..., :1]
             for name in sorted(relations):
                 rows = self.alone(name)
@@ -124,8 +136,8 @@ class Patterns:
     def prepare(self, mechanism: Mechanism) -> None:
         """Calls the model for what a mechanism needs of it.
 
-        That comes before a pass with the mechanism: within one, a model that keeps something of the
-        pass must not be called.
+        That comes before a pass with the mechanism: within one, a model that keeps
+        something of the pass must not be called.
         """
         if not isinstance(mechanism, Mechanism):
             refuse(mechanism)
@@ -134,11 +146,17 @@ class Patterns:
     def dense(
         self, mechanism: Mechanism, head: Head, part: slice = slice(None)
     ) -> Float[Tensor, "sequence query key"]:
-        """The pattern of a mechanism that does not depend on the head's own, in some sequences."""
+        """The pattern of a mechanism that does not depend on the head's own, in some
+        sequences.
+        """
         return mechanism.pattern(self, head)[part]
 
-    def by_table(self, tables: Tables | None) -> Float[Tensor, "sequence layer head query key"]:
-        """The patterns that tables give; by default those of the heads in these sequences."""
+    def by_table(
+        self, tables: Tables | None
+    ) -> Float[Tensor, "sequence layer head query key"]:
+        """The patterns that tables give; by default those of the heads in these
+        sequences.
+        """
         tables = tables or self.tables
         if tables not in self._told:
             allowed = "of relations: a task of vectors or of many tokens has no tables"
@@ -149,7 +167,9 @@ class Patterns:
         return self._told[tables]
 
     def are_known(self, candidate: Mapping[Head, Mechanism], layer: int) -> bool:
-        """True if the patterns of a layer's heads do not depend on what they attend to."""
+        """True if the patterns of a layer's heads do not depend on what they attend
+        to.
+        """
         heads = [(layer, head) for head in range(self.model.n_heads)]
         mechanisms = [candidate.get(head) for head in heads]
         return not any(one is None or one.needs_own(self) for one in mechanisms)
@@ -168,18 +188,23 @@ class Patterns:
     def read(self) -> set[str]:
         """The relations given by which the last layer may change an answer.
 
-        They end, in some sequence, at or behind the first position that is read. In a model that
-        mixes positions after its attention, which is tried but of a `Transformer`, that is all.
+        They end, in some sequence, at or behind the first position that is read. In a
+        model that mixes positions after its attention, which is tried but of a
+        `Transformer`, that is all.
         """
         first = self.shape[1] - self.batch.targets.shape[1]
         if not isinstance(self.model, Transformer) and self._mixes_behind(first):
             return set(self.relations)
-        return {name for name, edges in self.relations.items() if (edges.queries >= first).any()}
+        return {
+            name
+            for name, edges in self.relations.items()
+            if (edges.queries >= first).any()
+        }
 
     @torch.no_grad()
     def _mixes_behind(self, first: int) -> bool:
-        """True if what the last layer attends to before a position changes what is read from it
-        on."""
+        """True if what the last layer attends to before a position changes what is read
+        from it on."""
         last = self.model.n_layers - 1
 
         def cut(layer: int, pattern: Tensor) -> Tensor:
@@ -195,7 +220,9 @@ class Patterns:
 
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
-        """The heads' own attention, averaged over these sequences unless others are put here."""
+        """The heads' own attention, averaged over these sequences unless others are put
+        here.
+        """
         return self.own.mean(0)
 
     @cached_property
@@ -215,7 +242,8 @@ class Patterns:
         inputs = self.batch.corrupted
         if inputs is None or inputs.shape != self.batch.inputs.shape:
             raise HeadwayError(
-                "ablation = 'corrupted' is not allowed: the task does not lay out a corrupted"
+                "ablation = 'corrupted' is not allowed: the task does not lay out "
+                "a corrupted"
                 " sequence, as long as its own, beside each (Batch.corrupted)"
             )
         with torch.no_grad():
@@ -229,15 +257,17 @@ class Patterns:
         start: int = 0,
         part: slice = slice(None),
     ) -> Float[Tensor, "sequence query key"]:
-        """The pattern that a head has under a mechanism, given the one it would have on its own.
+        """The pattern that a head has under a mechanism, given the one it would have on
+        its own.
 
-        A knock-out is cut here: attention along its relations is set to zero, and the rest of the
-        row stays as it is.
+        A knock-out is cut here: attention along its relations is set to zero, and the
+        rest of the row stays as it is.
 
         Args:
             head: layer and head.
             mechanism: what replaces it, if anything.
-            own: what it does without; None if the mechanism does not depend on it (`are_known`).
+            own: what it does without; None if the mechanism does not depend on it
+                (`are_known`).
             start: the first query of `own`.
             part: the sequences of `own`.
         """
@@ -253,16 +283,22 @@ class Patterns:
 @torch.no_grad()
 def what_is_seen(
     model: Tappable, inputs: Tensor
-) -> tuple[Bool[Tensor, "layer query key"], Bool[Tensor, "sequence position"], torch.dtype]:
-    """The keys that every query may see in every layer, those of padding, the type of patterns.
+) -> tuple[
+    Bool[Tensor, "layer query key"], Bool[Tensor, "sequence position"], torch.dtype
+]:
+    """The keys that every query may see in every layer, those of padding, the type of
+    patterns.
 
-    The config of a `Transformer` tells; of other models, where any head attends at all. Padding is
-    runs of one token at an end of sequences, which is read nowhere. (Places that no query reads are
+    The config of a `Transformer` tells; of other models, where any head attends at all.
+    Padding is runs of one token at an end of sequences, which is read nowhere. (Places
+    that no query reads are
     not enough: sharp attention leaves out places of all tokens.)
     """
     length = inputs.shape[1]
     if isinstance(model, Transformer):
-        every = torch.ones(model.n_layers, length, length, dtype=torch.bool, device=inputs.device)
+        every = torch.ones(
+            model.n_layers, length, length, dtype=torch.bool, device=inputs.device
+        )
         seen = every.tril() if model.config.causal else every
         none = torch.zeros(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
         return seen, none, model.unembed.weight.dtype
@@ -283,7 +319,9 @@ def what_is_seen(
 
 
 def padding_among(unread: Tensor, inputs: Tensor) -> Bool[Tensor, "sequence position"]:
-    """The positions of padding: all that is not read, if that is runs of one token at the ends."""
+    """The positions of padding: all that is not read, if that is runs of one token at
+    the ends.
+    """
     none = torch.zeros_like(unread)
     if inputs.ndim != 2 or not unread.any():
         return none
@@ -295,7 +333,9 @@ def padding_among(unread: Tensor, inputs: Tensor) -> Bool[Tensor, "sequence posi
 
 
 def edges_of(task: Task, model: Tappable, batch: Batch) -> Related:
-    """The relations of a task; those that nobody named lead ahead if the model looks there."""
+    """The relations of a task; those that nobody named lead ahead if the model looks
+    there.
+    """
     seen = what_is_seen(model, batch.inputs[:16])[0][..., : batch.inputs.shape[1]]
     return task.edges(batch, bool(seen.triu(1).any()))
 
@@ -306,14 +346,17 @@ def tap_of(
     part: slice,
     start: int = 0,
 ) -> Callable[[int, Tensor | None], Tensor]:
-    """The tap that puts mechanisms in the place of heads, for several candidates side by side.
+    """The tap that puts mechanisms in the place of heads, for several candidates side
+    by side.
 
-    Where all mechanisms of a layer are known (`Patterns.are_known`) it needs no pattern.
+    Where all mechanisms of a layer are known (`Patterns.are_known`) it needs no
+    pattern.
 
     Args:
         patterns: of the mechanisms.
         candidates: what replaces which heads; the others attend as they do.
-        part: the sequences that every candidate is applied to, one candidate's after the other's.
+        part: the sequences that every candidate is applied to, one candidate's after
+            the other's.
         start: the first position that attends.
     """
 
@@ -329,7 +372,9 @@ def tap_of(
 
     def tap(layer: int, pattern: Tensor | None) -> Tensor:
         if pattern is None:
-            return torch.cat([edited(candidate, layer, None) for candidate in candidates])
+            return torch.cat(
+                [edited(candidate, layer, None) for candidate in candidates]
+            )
         own = pattern.chunk(len(candidates))
         pairs = zip(candidates, own, strict=True)
         return torch.cat([edited(candidate, layer, rows) for candidate, rows in pairs])
@@ -337,9 +382,16 @@ def tap_of(
     return tap
 
 
-def along_all(patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False) -> Attention:
-    """Mean attention along some relations (see `attention_along`), [layer, head], by name."""
-    return {name: attention_along(patterns, one, shared).tolist() for name, one in edges.items()}
+def along_all(
+    patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False
+) -> Attention:
+    """Mean attention along some relations (see `attention_along`), [layer, head], by
+    name.
+    """
+    return {
+        name: attention_along(patterns, one, shared).tolist()
+        for name, one in edges.items()
+    }
 
 
 def as_it_is(_: int, pattern: Tensor) -> Tensor:
@@ -355,7 +407,8 @@ def attention_slopes(
     measured: Callable[[Tensor, Sequence[Tensor]], Tensor],
     through: Tap = as_it_is,
 ) -> tuple[
-    Float[Tensor, "sequence layer head query key"], Float[Tensor, "sequence layer head query key"]
+    Float[Tensor, "sequence layer head query key"],
+    Float[Tensor, "sequence layer head query key"],
 ]:
     """The patterns of all heads, and the derivatives of something by them.
 
@@ -367,8 +420,8 @@ def attention_slopes(
         through: the tap that patterns pass through before.
 
     Raises:
-        HeadwayError: if a layer moves what is measured, but has no derivative, as the model keeps
-            gradients from it.
+        HeadwayError: if a layer moves what is measured, but has no derivative, as the
+            model keeps gradients from it.
     """
     seen = list[Tensor]()
 
@@ -399,18 +452,25 @@ def attention_slopes(
 
 
 def _slopes(value: Tensor, seen: Sequence[Tensor]) -> Sequence[Tensor | None]:
-    """The derivatives of a number by patterns; None of those that it does not depend on."""
+    """The derivatives of a number by patterns; None of those that it does not depend
+    on.
+    """
     if not value.requires_grad:
         return [None] * len(seen)
     try:
         return torch.autograd.grad(value, seen, allow_unused=True)
-    except RuntimeError as error:  # a backward pass of somebody's, or a pattern written over
+    except (
+        RuntimeError
+    ) as error:  # a backward pass of somebody's, or a pattern written over
         why = described(error)
-        raise HeadwayError(f"the model's gradients cannot be computed: {why}") from error
+        raise HeadwayError(
+            f"the model's gradients cannot be computed: {why}"
+        ) from error
 
 
 def _require_uncut(value: Callable[[Tap], Tensor], layers: Sequence[int]) -> None:
-    """Makes sure that the model keeps no gradients from what depends on some layers' patterns.
+    """Makes sure that the model keeps no gradients from what depends on some layers'
+    patterns.
 
     (What depends on them in steps, such as comparisons, has none to keep.)
 
@@ -441,6 +501,7 @@ def _require_uncut(value: Callable[[Tap], Tensor], layers: Sequence[int]) -> Non
             without = value(lambda at, own, cut=layer: own * (at != cut))
             if not torch.allclose(own, without, rtol=1e-4, atol=1e-6, equal_nan=True):
                 raise HeadwayError(
-                    f"layer {layer} has no gradient, though what the model gives depends on its"
+                    f"layer {layer} has no gradient, though what the model gives "
+                    "depends on its"
                     f" attention: {cuts.by}"
                 )

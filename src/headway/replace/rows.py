@@ -1,6 +1,8 @@
-"""Where a head matters: the rows of its attention that move the answers when they are changed.
+"""Where a head matters: the rows of its attention that move the answers when they are
+changed.
 
-This is measured, one row at a time. (The blind reader, which compares many relations, has weights
+This is measured, one row at a time. (The blind reader, which compares many relations,
+has weights
 of its own, to first order: `find.blind.row_weights`.)
 """
 
@@ -18,8 +20,8 @@ from headway.replace.patterns import as_it_is
 from headway.tasks import Batch, Task
 
 MOST_VECTORS = 2**21
-"""Stream vectors (one position of one sequence after one layer) that are computed at most. Of
-larger models every sequence tries some of its rows."""
+"""Stream vectors (one position of one sequence after one layer) that are computed at
+most. Of larger models every sequence tries some of its rows."""
 
 
 @torch.no_grad()
@@ -28,9 +30,10 @@ def measured_weights(
 ) -> Float[Tensor, "sequence layer head query"]:
     """The weight of every row of attention; the rows of a head are 1 together.
 
-    A row weighs as much as the outputs move if it alone is changed to the mean of the head's rows
-    at its place. A row that attends by place is that mean, which then shows nothing of what depends
-    on it. So, as far as a row is its mean, what zeros move counts if that is more.
+    A row weighs as much as the outputs move if it alone is changed to the mean of the
+    head's rows at its place. A row that attends by place is that mean, which then shows
+    nothing of what depends on it. So, as far as a row is its mean, what zeros move
+    counts if that is more.
 
     Args:
         model: of any kind that has a tap.
@@ -52,14 +55,15 @@ def measured_weights(
 
 
 class Outputs:
-    """The outputs of a model, and how far they move when rows of its attention are replaced.
+    """The outputs of a model, and how far they move when rows of its attention are
+    replaced.
 
     Args:
         model: of any kind that has a tap.
         task: that it was trained on.
         batch: sequences.
-        turns: every sequence tries one row in so many, by default all; the others count as if they
-            moved nothing.
+        turns: every sequence tries one row in so many, by default all; the others count
+            as if they moved nothing.
     """
 
     def __init__(self, model: Tappable, task: Task, batch: Batch, turns: int = 1):
@@ -80,7 +84,9 @@ class Outputs:
     def moved_by(
         self, head: Head, instead: Float[Tensor, "query key"]
     ) -> Float[Tensor, "sequence query"]:
-        """The distance that outputs move with another row in the place of each of a head's."""
+        """The distance that outputs move with another row in the place of each of a
+        head's.
+        """
         sequences = len(self.batch.inputs)
         each = torch.arange(sequences, device=instead.device)
         every_row = torch.arange(len(instead), device=instead.device)
@@ -90,12 +96,14 @@ class Outputs:
             is_tried = row[:, None] == every_row
             distances = self._distances(_replacing(head, is_tried, instead))
             moved = torch.where(is_tried, distances[:, None], moved)
-        return moved.where(moved.isfinite(), 0.0)  # without a row, some models divide by zero
+        # Without a row, some models divide by zero.
+        return moved.where(moved.isfinite(), 0.0)
 
     def _first_read(self, head: Head) -> int:
         """The first row of a head that any answer can depend on.
 
-        In the last layer of a `Transformer` only positions that are read attend to any effect.
+        In the last layer of a `Transformer` only positions that are read attend to any
+        effect.
         """
         is_last = head[0] == self.model.n_layers - 1
         if not is_last or not isinstance(self.model, Transformer):
@@ -114,7 +122,9 @@ class Outputs:
 
 
 def _replacing(
-    head: Head, cells: Bool[Tensor, "sequence query"], instead: Float[Tensor, "query key"]
+    head: Head,
+    cells: Bool[Tensor, "sequence query"],
+    instead: Float[Tensor, "query key"],
 ) -> Tap:
     """The tap that replaces some rows of a head."""
 

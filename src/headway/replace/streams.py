@@ -1,7 +1,8 @@
-"""Residual streams of a `Transformer` under candidates, computed once and kept for later ones.
+"""Residual streams of a `Transformer` under candidates, computed once and kept for
+later ones.
 
-Candidates that a search compares differ in a head or two, so most of what they compute is the same:
-their streams are equal below the first layer in which they differ.
+Candidates that a search compares differ in a head or two, so most of what they compute
+is the same: their streams are equal below the first layer in which they differ.
 """
 
 from collections import defaultdict
@@ -22,8 +23,8 @@ Candidate = Mapping[Head, Mechanism]
 CandidateKey = frozenset[tuple[Head, Mechanism]]
 
 MOST_VECTORS = 500_000
-"""Stream vectors (one position of one sequence after one layer) that are computed at once at most,
-and that are kept for later candidates."""
+"""Stream vectors (one position of one sequence after one layer) that are computed at
+once at most, and that are kept for later candidates."""
 
 AT_ONCE = 16_384
 """Stream vectors of one layer that are computed in one go."""
@@ -73,10 +74,13 @@ class Streams:
         """The outputs under candidates, [candidate, sequence, query, output]."""
         self._forget()
         last = [
-            Stream(part.start, part.stop, self.model.n_layers, frozenset(candidate.items()))
+            Stream(
+                part.start, part.stop, self.model.n_layers, frozenset(candidate.items())
+            )
             for candidate in candidates
         ]
-        # By layer, and by whether it needs no queries and keys: streams, each with its candidate.
+        # By layer, and by whether it needs no queries and keys: streams, each with its
+        # candidate.
         missing = defaultdict[tuple[int, bool], dict[Stream, Candidate]](dict)
         for stream, candidate in zip(last, candidates, strict=True):
             for unknown in self._unknown(stream):
@@ -99,14 +103,19 @@ class Streams:
         unknown = list[Stream]()
         while stream.layers > 0:
             if stream in self._known:
-                self._known[stream] = self._known.pop(stream)  # the last to be forgotten
+                # The last to be forgotten.
+                self._known[stream] = self._known.pop(stream)
                 break
             unknown.append(stream)
             stream = stream.below
         return unknown
 
     def _compute(
-        self, streams: Mapping[Stream, Candidate], layer: int, are_known: bool, part: slice
+        self,
+        streams: Mapping[Stream, Candidate],
+        layer: int,
+        are_known: bool,
+        part: slice,
     ) -> None:
         """Computes streams after a layer from those below it.
 
@@ -131,7 +140,9 @@ class Streams:
                 below = torch.cat([self._known[stream.below] for stream in some])
             tap = tap_of(self.patterns, [*some.values()], part, length - n_read)
             own = partial(tap, layer)
-            after = model.layers[layer](below, mask, own(None) if are_known else own, n_read)
+            after = model.layers[layer](
+                below, mask, own(None) if are_known else own, n_read
+            )
             vectors = after.shape[:2].numel()
             self.computed += vectors
             self._held += vectors

@@ -1,4 +1,6 @@
-"""Subjects of study: a model with a tap and its task, those of a run or others, and a circuit."""
+"""Subjects of study: a model with a tap and its task, those of a run or others, and a
+circuit.
+"""
 
 import hashlib
 import inspect
@@ -42,7 +44,9 @@ CHUNK = 512
 """Fresh sequences that are drawn and judged at once."""
 
 MEAN_OVER = 128
-"""Sequences over which heads' patterns are averaged, where a circuit uses mean patterns."""
+"""Sequences over which heads' patterns are averaged, where a circuit uses mean
+patterns.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,13 @@ class Subject:
     def sequences(self, count: int, purpose: str) -> Batch:
         """So many held-out sequences that are drawn for this purpose alone."""
         config = None if self.run is None else self.run.config
-        return held_out(self.task, count, self.seed, device_of(self.model), purpose, config)
+        return held_out(
+            self.task, count, self.seed, device_of(self.model), purpose, config
+        )
 
     def partners(self, count: int, purpose: str) -> "Partners":
-        """So many held-out sequences for this purpose alone, each with one to exchange with.
+        """So many held-out sequences for this purpose alone, each with one to exchange
+        with.
 
         Raises:
             HeadwayError: if too few have a partner of the same layout.
@@ -77,23 +84,32 @@ class Subject:
         from headway.replace.partners import partners, partners_among
 
         training = None if self.run is None else self.run.config.training
-        is_fixed = isinstance(training, TrainingConfig) and training.train_examples is not None
+        is_fixed = (
+            isinstance(training, TrainingConfig) and training.train_examples is not None
+        )
         if self.task.is_corrupted or is_fixed:
             return partners_among(self.task, self.sequences(count, purpose))
         generator = generator_for(device_of(self.model), self.seed, purpose)
         return partners(self.task, count, generator)
 
     def fresh(
-        self, circuit: Circuit, rows: str, purpose: str, count: int, shared: bool = False
+        self,
+        circuit: Circuit,
+        rows: str,
+        purpose: str,
+        count: int,
+        shared: bool = False,
     ) -> Iterator[Bench]:
-        """Sequences that only this purpose and this circuit draw, a bench for every few of them.
+        """Sequences that only this purpose and this circuit draw, a bench for every few
+        of them.
 
         Args:
             circuit: a mechanism for every head.
             rows: what stands in rows without a path (`mechanism.ABLATIONS`).
             purpose: a word for what they are drawn for.
             count: how many sequences in all.
-            shared: see `Bench`; by default everything is computed by whole forward passes.
+            shared: see `Bench`; by default everything is computed by whole forward
+                passes.
         """
         about = json.dumps([circuit.to_json(), rows]).encode()
         stream = f"{purpose} of {hashlib.blake2b(about, digest_size=8).hexdigest()}"
@@ -102,14 +118,21 @@ class Subject:
             batch = self.sequences(CHUNK, f"{stream}, {part}")
             return Bench(self.model, self.task, batch.part(slice(size)), rows, shared)
 
-        # Means and tables are of a sample of its own, so that sequences stay independent.
-        kinds = {rows, *(getattr(one, "rows", one) for one in circuit.mechanisms.values())}
+        # Means and tables are of a sample of its own, so that sequences stay
+        # independent.
+        kinds = {
+            rows,
+            *(getattr(one, "rows", one) for one in circuit.mechanisms.values()),
+        }
         uses = not kinds.isdisjoint({"mean", Mean(), Tabled()})
         others = drawn(MEAN_OVER, "mean").patterns if uses else None
         for start in range(0, count, CHUNK):
             bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
             if others is not None:
-                bench.patterns.means, bench.patterns.tables = others.means, others.tables
+                bench.patterns.means, bench.patterns.tables = (
+                    others.means,
+                    others.tables,
+                )
             if rows == "resample":
                 elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
                 bench.patterns.own = elsewhere.patterns.own
@@ -147,7 +170,12 @@ def studied(
     with run.writing(*FOUND_OUT) if writes else nullcontext(), run.computing():
         steps = run.checkpoint_steps()
         known = shorten(", ".join(map(str, steps)), 60, placeholder=" …")
-        require(step in (None, *steps), "step", step, f"one of the run's checkpoints: {known}")
+        require(
+            step in (None, *steps),
+            "step",
+            step,
+            f"one of the run's checkpoints: {known}",
+        )
         at = steps[-1] if step is None and steps else step
         seed = run.config.seed if seed is None else seed
         yield Subject(with_tap(run.model(step), run.task), run.task, seed, at, run)
@@ -160,7 +188,9 @@ def opened(model: Run | str | Path | Any) -> Run | Any:
 
 def require_task(task: Any) -> Task:
     """The task that a model is studied with, which must be given, and be of use."""
-    allowed = "the task that the model is studied with, an object: discover(model, MyTask())"
+    allowed = (
+        "the task that the model is studied with, an object: discover(model, MyTask())"
+    )
     require(isinstance(task, Task), "task", task, allowed)
     require_sound(task)
     return task
@@ -170,22 +200,27 @@ def with_tap(model: Any, task: Task) -> Tappable:
     """A model as it is if it has a tap, or else with one put into its attention.
 
     Raises:
-        HeadwayError: if its attention cannot be tapped, or is linear, or has nowhere to look.
+        HeadwayError: if its attention cannot be tapped, or is linear, or has nowhere to
+            look.
     """
     if task.length == 1:
-        raise HeadwayError("sequences of one position have no circuit: there is nowhere to look")
+        raise HeadwayError(
+            "sequences of one position have no circuit: there is nowhere to look"
+        )
     if isinstance(model, Transformer):
         require(
             model.config.attention == "softmax",
             "model.attention",
             model.config.attention,
-            "softmax: a circuit says where heads look; linear scores are no shares of attention",
+            "softmax: a circuit says where heads look; linear scores are no shares "
+            "of attention",
         )
     if has_tap(model):
         return model
     if not isinstance(model, nn.Module):
         raise HeadwayError(
-            f"model = {type(model).__name__} is not allowed: it must be a run, its folder, or a"
+            f"model = {type(model).__name__} is not allowed: it must be a run, its "
+            "folder, or a"
             " torch.nn.Module with its weights loaded"
         )
     example = task.sample(2, generator_for(device_of(model), "example"))
@@ -200,8 +235,8 @@ def with_tap(model: Any, task: Task) -> Tappable:
 
 
 class ReadOut(nn.Module):
-    """A language model of Transformers that computes logits at a sequence's last positions alone,
-    as they take long with many tokens to choose from."""
+    """A language model of Transformers that computes logits at a sequence's last
+    positions alone, as they take long with many tokens to choose from."""
 
     def __init__(self, model: nn.Module, positions: int):
         super().__init__()
@@ -213,16 +248,20 @@ class ReadOut(nn.Module):
 
 
 def has_tap(model: Any) -> TypeGuard[Tappable]:
-    """True if a model hands its attention patterns to a `tap`, as `Tappable` says; a wrapper that
-    takes any arguments is believed to."""
+    """True if a model hands its attention patterns to a `tap`, as `Tappable` says; a
+    wrapper that takes any arguments is believed to."""
     if not isinstance(model, Tappable):
         return False
     taken = parameters_of(model)
-    return "tap" in taken or any(one.kind is one.VAR_POSITIONAL for one in taken.values())
+    return "tap" in taken or any(
+        one.kind is one.VAR_POSITIONAL for one in taken.values()
+    )
 
 
 def parameters_of(model: Any) -> Mapping[str, inspect.Parameter]:
-    """The arguments of a model, by name; none if it does not tell, as a scripted one."""
+    """The arguments of a model, by name; none if it does not tell, as a scripted
+    one.
+    """
     function = model.forward if isinstance(model, nn.Module) else model
     try:
         return inspect.signature(function).parameters
@@ -243,7 +282,9 @@ def require_fits(circuit: Circuit, model: Tappable) -> None:
     Raises:
         HeadwayError: if not.
     """
-    cut = {head for head, one in circuit.mechanisms.items() if isinstance(one, KnockOut)}
+    cut = {
+        head for head, one in circuit.mechanisms.items() if isinstance(one, KnockOut)
+    }
     odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)) | cut)
     require(
         not odd,

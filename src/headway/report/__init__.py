@@ -1,4 +1,6 @@
-"""The report: pages for looking, and figures for papers, both made from runs' folders."""
+"""The report: pages for looking, and figures for papers, both made from runs'
+folders.
+"""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,10 +13,12 @@ __all__ = ["Findings", "figures_if_possible", "write_report"]
 
 
 def figures_if_possible(run: Run) -> Path | None:
-    """Draws a run's figures for papers; the folder that they are in, or None without matplotlib.
+    """Draws a run's figures for papers; the folder that they are in, or None without
+    matplotlib.
 
     Raises:
-        HeadwayError: if a file of the run's folder is corrupted or the disk does not take them.
+        HeadwayError: if a file of the run's folder is corrupted or the disk does not
+            take them.
     """
     if find_spec("matplotlib") is None:
         return None

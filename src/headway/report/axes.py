@@ -53,7 +53,9 @@ def axes_of(members: Sequence[Findings]) -> list[Axis]:
 
 
 def _varying(members: Sequence[Findings]) -> list[str]:
-    """The fields that do not have the same value in all runs; none that is of the machine."""
+    """The fields that do not have the same value in all runs; none that is of the
+    machine.
+    """
     names = dict.fromkeys(name for member in members for name in member.fields)
     varying = list[str]()
     for name in names:

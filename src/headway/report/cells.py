@@ -1,6 +1,8 @@
-"""A run, its circuit and its timeline in a notebook: text, and a picture drawn by matplotlib.
+"""A run, its circuit and its timeline in a notebook: text, and a picture drawn by
+matplotlib.
 
-Nothing in it is a script, so that it is shown wherever notebooks are. A `widget` has one.
+Nothing in it is a script, so that it is shown wherever notebooks are. A `widget` has
+one.
 """
 
 import base64
@@ -29,7 +31,9 @@ Shown = Run | Discovery | Circuit | Timeline
 
 
 def cell(shown: Shown) -> str:
-    """The fragment that shows a thing, or says why it cannot: a run's folder may have gone."""
+    """The fragment that shows a thing, or says why it cannot: a run's folder may have
+    gone.
+    """
     try:
         parts = [f"<p>{escape(line)}</p>" for line in _lines(shown)]
         if (data := picture(shown, "svg")) is not None:
@@ -44,7 +48,9 @@ def cell(shown: Shown) -> str:
 
 
 def picture(shown: Shown, form: Literal["svg", "png"]) -> str | None:
-    """The picture of a thing in base64; None without matplotlib, or if there is nothing to draw."""
+    """The picture of a thing in base64; None without matplotlib, or if there is nothing
+    to draw.
+    """
     if find_spec("matplotlib") is None or (figure := _figure(shown)) is None:
         return None
     from headway.report.figures.style import png_bytes, svg_bytes
@@ -83,7 +89,8 @@ def _figure(shown: Shown) -> "Figure | None":
 
 
 def widget(run: Run | str | Path) -> "View":
-    """A run's circuit and curves with a slider, as a widget for Jupyter, VS Code and marimo.
+    """A run's circuit and curves with a slider, as a widget for Jupyter, VS Code and
+    marimo.
 
         view = headway.widget(run)
         view            # shows it
@@ -91,10 +98,12 @@ def widget(run: Run | str | Path) -> "View":
         view.path       # that was clicked, such as L1.H0 s0←s2, or None
 
     Args:
-        run: or its folder. What is not known yet, the circuit or its emergence, is left out.
+        run: or its folder. What is not known yet, the circuit or its emergence, is left
+            out.
 
     Raises:
-        HeadwayError: if anywidget is not installed, or a file of the run's folder cannot be read.
+        HeadwayError: if anywidget is not installed, or a file of the run's folder
+            cannot be read.
     """
     from headway.report.widget import View
 

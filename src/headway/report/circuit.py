@@ -1,4 +1,6 @@
-"""A run's circuit as data: places, paths with their curves, evidence, and what flows along it."""
+"""A run's circuit as data: places, paths with their curves, evidence, and what flows
+along it.
+"""
 
 from collections.abc import Sequence
 
@@ -43,8 +45,8 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> Circuit | No
 
     Args:
         findings: of a run.
-        cells: where relations lead in the examples; without them it is not told what is lost
-            without a path either.
+        cells: where relations lead in the examples; without them it is not told what is
+            lost without a path either.
     """
     if findings.discovery is None:
         return None
@@ -58,7 +60,9 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> Circuit | No
     shown = list[CircuitPath]()
     for path in paths:
         lost_here = lost.get(path, NOTHING_LOST)
-        shown.append(_path_data(path, looks[path], cells.get(path.relation, []), lost_here))
+        shown.append(
+            _path_data(path, looks[path], cells.get(path.relation, []), lost_here)
+        )
     return Circuit(
         layers=findings.run.config.model.n_layers,
         places=_place_data(task),
@@ -77,7 +81,9 @@ def _place_data(task: Task) -> list[Place]:
     return data
 
 
-def _path_data(path: AttentionPath, look: Look, leads: Leads, lost: Lost) -> CircuitPath:
+def _path_data(
+    path: AttentionPath, look: Look, leads: Leads, lost: Lost
+) -> CircuitPath:
     """A path, its look, where it leads, and what is lost without it."""
     return CircuitPath(
         key=path_key(path),
@@ -121,7 +127,14 @@ def evidence(findings: Findings) -> Table | None:
         rows.append([*row, None if step is None else round(step)])
     return Table(
         title="",
-        head=["path", "carries", "attention", "cost exchanged", "loss cut", "emerges at step"],
+        head=[
+            "path",
+            "carries",
+            "attention",
+            "cost exchanged",
+            "loss cut",
+            "emerges at step",
+        ],
         rows=rows,
         keys=[path_key(path) for path in findings.paths],
         note=_evidence_note(discovery, findings.timeline),
@@ -129,7 +142,9 @@ def evidence(findings: Findings) -> Table | None:
 
 
 def _measured(discovery: Discovery) -> dict[AttentionPath, list[Cell]]:
-    """The attention along every path, the cost of its exchange, and the loss without it."""
+    """The attention along every path, the cost of its exchange, and the loss without
+    it.
+    """
     judgement = discovery.evidence.judgement
     costs = {} if judgement is None else judgement.paths
     measured: dict[AttentionPath, list[Cell]] = {}
@@ -148,17 +163,22 @@ def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
     whole = rounded(discovery.replaced_loss)
     threshold = rounded(discovery.threshold)
     return (
-        f"At the last step, on {discovery.evidence.sequences} sequences{curves}. Cost exchanged:"
-        " what exchanging or cutting the path alone costs, as a share of the answers that"
-        " exchanging every head changes, or of the loss that it adds. Loss cut: of the circuit"
+        f"At the last step, on {discovery.evidence.sequences} sequences{curves}. "
+        "Cost exchanged:"
+        " what exchanging or cutting the path alone costs, as a share of the "
+        "answers that"
+        " exchanging every head changes, or of the loss that it adds. Loss cut: of "
+        "the circuit"
         f" ({rows}) without the path. Whole: {whole}; threshold: {threshold}."
     )
 
 
 def stream(findings: Findings) -> Table | None:
-    """The symbols at every place before the first layer and after each, along the circuit.
+    """The symbols at every place before the first layer and after each, along the
+    circuit.
 
-    None if the flow of information in the task is not known, or a path joins no two of its roles.
+    None if the flow of information in the task is not known, or a path joins no two of
+    its roles.
     """
     if findings.along is None:
         return None
@@ -166,14 +186,21 @@ def stream(findings: Findings) -> Table | None:
     rows = list[list[Cell]]()
     for layers, held in enumerate(findings.along.stages):
         after = f"layer {layers - 1}" if layers else "embedding"
-        rows.append([after, *(" ".join(symbols(findings.task, held, role)) for role in roles)])
+        rows.append(
+            [after, *(" ".join(symbols(findings.task, held, role)) for role in roles)]
+        )
     rows.reverse()
-    note = "Symbols at each place of one chain, if heads copy all that stands where they look."
+    note = (
+        "Symbols at each place of one chain, if heads copy all that stands "
+        "where they look."
+    )
     return Table("", ["after", *roles], rows, note=note)
 
 
 def symbols(task: Task, held: Holdings, role: str) -> list[str]:
-    """The symbols that a role holds, as they are printed, those nearest to the query first."""
+    """The symbols that a role holds, as they are printed, those nearest to the query
+    first.
+    """
     order = symbol_order(task)
     rank = {symbol: i for i, symbol in enumerate(order)}
     standing = [symbol for symbol in held[role] if not is_code(symbol)]
@@ -182,11 +209,15 @@ def symbols(task: Task, held: Holdings, role: str) -> list[str]:
 
 
 def minimum(findings: Findings) -> Section:
-    """The flow minimum, and what the query can hold layer by layer, at best and by the circuit."""
+    """The flow minimum, and what the query can hold layer by layer, at best and by the
+    circuit.
+    """
     flow = findings.task.flow()
     if flow is None:
         why = "the task does not say how information must flow to its answers."
-        return Section("Minimum", [f"The flow minimum of this task is not known: {why}"])
+        return Section(
+            "Minimum", [f"The flow minimum of this task is not known: {why}"]
+        )
     n_layers = findings.run.config.model.n_layers
     ways = {"at best": flow.holdings(n_layers, findings.causal)}
     if findings.along is not None:
@@ -200,14 +231,19 @@ def minimum(findings: Findings) -> Section:
 
 
 def _sentence(findings: Findings, flow: Flow) -> str:
-    """The flow minimum in closed form where there is one, and what else the theory says."""
+    """The flow minimum in closed form where there is one, and what else the theory
+    says.
+    """
     causal = findings.causal
     depth = chain_depth(flow)
     least = flow.minimum_layers(causal)
     if least is None:
         return "The answer never reaches the query, so no number of layers is enough."
     if depth is None:
-        return f"Information needs at least {least} layers to reach the query, by simulation."
+        return (
+            f"Information needs at least {least} layers to reach the query, by "
+            "simulation."
+        )
     if causal:
         formula, times = "⌊log₂ D⌋ + 2 under the causal mask", "doubles"
         other = "without a mask"
@@ -219,7 +255,10 @@ def _sentence(findings: Findings, flow: Flow) -> str:
     bound = theorem_1_bound(depth)
     paths = fewest_paths(depth)
     return (
-        f"In closed form the minimum is {formula}: what the query can reach {times} with every"
-        f" layer. For D = {depth} that is {value}; {other} it is {other_value}. The lower bound of"
-        f" Musat (2024), theorem 1, is {bound}; no circuit has fewer than {paths} paths."
+        f"In closed form the minimum is {formula}: what the query can reach "
+        f"{times} with every"
+        f" layer. For D = {depth} that is {value}; {other} it is {other_value}. "
+        "The lower bound of"
+        f" Musat (2024), theorem 1, is {bound}; no circuit has fewer than {paths} "
+        "paths."
     )

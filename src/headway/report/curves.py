@@ -39,7 +39,8 @@ def losses(findings: Findings) -> list[Curve]:
 
 
 def accuracies(findings: Findings) -> list[Curve]:
-    """The accuracies of a run, hop by hop: held out, and then on its fixed training set.
+    """The accuracies of a run, hop by hop: held out, and then on its fixed training
+    set.
 
     There are none without such a set, or if answers are vectors.
     """
@@ -94,7 +95,12 @@ def dated(
     looks = path_looks(task, [history.path for history in timeline.paths])
     for history in timeline.paths:
         look = looks[history.path]
-        name = typeset(str(history.path)), path_key(history.path), look.colour, look.dashes
+        name = (
+            typeset(str(history.path)),
+            path_key(history.path),
+            look.colour,
+            look.dashes,
+        )
         emerged = None if history.emerged is None else (history.emerged, EMERGES_AT)
         along.append(Curve(*name, kept(history.attention), emerged))
         cut = kept(history.loss_without)
@@ -122,7 +128,9 @@ def short(value: float) -> float:
 
 
 def thinned(steps: Sequence[Kept], most: int) -> list[Kept]:
-    """At most so many steps or lines, at least two, evenly spread, with the first and the last."""
+    """At most so many steps or lines, at least two, evenly spread, with the first and
+    the last.
+    """
     most = max(2, most)
     if len(steps) <= most:
         return list(steps)

@@ -1,4 +1,6 @@
-"""Held-out sequences with the model's answers and attention, at one checkpoint after another."""
+"""Held-out sequences with the model's answers and attention, at one checkpoint after
+another.
+"""
 
 import base64
 import gzip
@@ -29,15 +31,17 @@ from headway.tasks.targets import Tokens
 from headway.training.files import is_there
 
 MOST_STEPS, MOST_ANSWERS, MOST_FORWARDS = 1000, 400_000, 700
-"""The most steps of a page, and of answers on it and of models that give them; of more steps,
-evenly many are kept."""
+"""The most steps of a page, and of answers on it and of models that give them; of more
+steps, evenly many are kept."""
 
 FEW_CELLS, MOST_CELLS = 240_000, 6_000_000
-"""Attention values that a page may always have, and the most that one of a large model has."""
+"""Attention values that a page may always have, and the most that one of a large model
+has.
+"""
 
 ENOUGH, MANY = 12, 32
-"""Checkpoints for which attention is to be kept rather than for more sequences; and for which that
-on one sequence is kept, if a page of that size has room."""
+"""Checkpoints for which attention is to be kept rather than for more sequences; and for
+which that on one sequence is kept, if a page of that size has room."""
 
 MOST_LEADS = 256
 """The most cells of a path in one sequence."""
@@ -51,9 +55,11 @@ class Snapshot:
 
     Attributes:
         attention: of the followed heads on some of the examples, in hundredths.
-        along: attention along the circuit's paths in every example, cell by cell, in hundredths.
-        answers: the model's, and those without each path: a token, or for vectors the query that
-            asks for the nearest; -1 for none. None where answers are not kept.
+        along: attention along the circuit's paths in every example, cell by cell, in
+            hundredths.
+        answers: the model's, and those without each path: a token, or for vectors the
+            query that asks for the nearest; -1 for none. None where answers are not
+            kept.
     """
 
     attention: UInt8[Tensor, "sequence head query key"]
@@ -62,12 +68,16 @@ class Snapshot:
 
 
 Memory = dict[tuple[object, ...], Snapshot]
-"""Snapshots that were computed before, by step and time of the checkpoint and what was followed."""
+"""Snapshots that were computed before, by step and time of the checkpoint and what was
+followed.
+"""
 
 
 @dataclass(frozen=True)
 class Examples:
-    """The steps of a page, and what is shown of the examples at each of them (see `schema`)."""
+    """The steps of a page, and what is shown of the examples at each of them (see
+    `schema`).
+    """
 
     steps: list[int]
     cells: Cells = field(default_factory=dict)
@@ -125,7 +135,9 @@ def _room(findings: Findings) -> int:
 
 
 def _n_with_maps(findings: Findings, n_steps: int) -> int:
-    """On how many sequences attention is kept: fewer where it would be at few checkpoints."""
+    """On how many sequences attention is kept: fewer where it would be at few
+    checkpoints.
+    """
     room = _room(findings)
     count = EXAMPLES
     while count > 1 and room // count < min(ENOUGH, n_steps):
@@ -143,7 +155,9 @@ def _memory_key(
 
 
 def _maps(findings: Findings, snapshots: Sequential[Snapshot]) -> Attention:
-    """The attention of the followed heads, at as many of the checkpoints as there is room for."""
+    """The attention of the followed heads, at as many of the checkpoints as there is
+    room for.
+    """
     count = len(snapshots[0].attention)
     kept = thinned(range(len(snapshots)), _room(findings) // count)
     maps = torch.stack([snapshots[i].attention for i in kept], dim=-1)
@@ -153,7 +167,9 @@ def _maps(findings: Findings, snapshots: Sequential[Snapshot]) -> Attention:
 def _sequences(
     findings: Findings, batch: Batch, snapshots: Sequential[Snapshot]
 ) -> list[schema.Sequence]:
-    """The examples, with the answers and the attention along paths at all checkpoints."""
+    """The examples, with the answers and the attention along paths at all
+    checkpoints.
+    """
     known = [shot.answers for shot in snapshots if shot.answers is not None]
     answers = torch.stack(known, dim=1)
     sequences = list[schema.Sequence]()
@@ -166,9 +182,16 @@ def _sequences(
 
 @torch.no_grad()
 def _look(
-    findings: Findings, batch: Batch, cells: Cells, step: int, with_answers: bool, count: int
+    findings: Findings,
+    batch: Batch,
+    cells: Cells,
+    step: int,
+    with_answers: bool,
+    count: int,
 ) -> Snapshot:
-    """Looks at the examples with the eyes of one checkpoint; `count` of them have maps."""
+    """Looks at the examples with the eyes of one checkpoint; `count` of them have
+    maps.
+    """
     model = findings.run.model(step)
     shown = slice(findings.shown.start, findings.task.length)
     patterns = attention_patterns(model, batch.inputs)[..., shown, shown]
@@ -183,7 +206,9 @@ def _look(
 def _along_paths(
     paths: Sequential[AttentionPath], cells: Cells, patterns: UInt8[Tensor, "..."]
 ) -> list[UInt8[Tensor, " cell"]]:
-    """The attention in every cell of the paths, one path after the other, in every example."""
+    """The attention in every cell of the paths, one path after the other, in every
+    example.
+    """
     along = list[UInt8[Tensor, " cell"]]()
     for i, pattern in enumerate(patterns):
         indices = list[tuple[int, ...]]()
@@ -201,7 +226,9 @@ def _answers_without_paths(
     task = findings.task
     bench = Bench(with_tap(model, task), task, batch)
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in findings.paths]
-    outputs = torch.cat([bench.outputs([{}, *cut], part) for part in bench.parts], dim=1)
+    outputs = torch.cat(
+        [bench.outputs([{}, *cut], part) for part in bench.parts], dim=1
+    )
     return torch.stack([_answers(task, batch, variant) for variant in outputs])
 
 
@@ -268,7 +295,9 @@ class Standing:
         return typeset(f"{letter}{end}" if end.isdigit() else f"{symbol} {letter}")
 
     def number(self, answer: int, hop: int) -> int:
-        """The number of an answer's name; of very many the last stands for all others."""
+        """The number of an answer's name; of very many the last stands for all
+        others.
+        """
         if answer < 0:
             return NO_ANSWER
         name = self.name(answer, hop)
@@ -309,7 +338,9 @@ def _sequence(
 
 
 def _coded(
-    standing: Standing, answers: Int[Tensor, "variant step query hop"], asked: list[list[int]]
+    standing: Standing,
+    answers: Int[Tensor, "variant step query hop"],
+    asked: list[list[int]],
 ) -> UInt8[Tensor, "question answer"]:
     """The numbers of the answers to every question."""
     coded = list[list[int]]()
@@ -327,7 +358,9 @@ def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) ->
 
 
 def _leads(edges: Edges, start: int) -> Leads:
-    """The last of a relation's cells in every example, counted from the first that is shown."""
+    """The last of a relation's cells in every example, counted from the first that is
+    shown.
+    """
     queries = edges.queries[..., None].expand_as(edges.keys)
     pairs = torch.stack([queries, edges.keys], -1) - start
     is_shown = edges.there & (pairs >= 0).all(-1)

@@ -33,10 +33,14 @@ SEQUENCES, EXAMPLES = 16, 8
 """Held-out sequences that are drawn, and how many of them are shown."""
 
 MOST_COMPARED = 65_536
-"""With larger training sets a page's sequences are not compared, as that would take long."""
+"""With larger training sets a page's sequences are not compared, as that would take
+long.
+"""
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
-"""The most positions of an example, and cells of all its maps; of more the page shows the end."""
+"""The most positions of an example, and cells of all its maps; of more the page shows
+the end.
+"""
 
 MOST_NUMBERS = 2**27
 """The most numbers that are computed at once for a page: half a gigabyte."""
@@ -45,10 +49,14 @@ COPIES = 3
 """Copies of attention that are held while a page is made."""
 
 RELATION, LAYER = 12_000, 2**20
-"""Numbers that a relation and a layer count for however small they are, by the time they take."""
+"""Numbers that a relation and a layer count for however small they are, by the time
+they take.
+"""
 
 MOST_HEADS = 64
-"""With more heads than this, the page follows the useful ones only, if they are known."""
+"""With more heads than this, the page follows the useful ones only, if they are
+known.
+"""
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,9 @@ class Findings:
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:
-        """The step at which each hop was learnt, None if it was not yet; empty if unknown."""
+        """The step at which each hop was learnt, None if it was not yet; empty if
+        unknown.
+        """
         if self.timeline is not None:
             return self.timeline.hops
         if not self.metrics:
@@ -142,7 +152,9 @@ class Findings:
 
     @property
     def emerged(self) -> dict[AttentionPath, float | None]:
-        """The step at which each dated path emerged, None if it did not; empty if unknown."""
+        """The step at which each dated path emerged, None if it did not; empty if
+        unknown.
+        """
         if self.timeline is None:
             return {}
         return {history.path: history.emerged for history in self.timeline.paths}
@@ -154,7 +166,9 @@ class Findings:
 
     @property
     def in_chain_order(self) -> bool | None:
-        """True if the hops were learnt in their order; None if there is nothing to compare."""
+        """True if the hops were learnt in their order; None if there is nothing to
+        compare.
+        """
         if len(self.hops) < 2:
             return None
         return learnt_in_order(self.hops, self.task.hop_order)
@@ -181,7 +195,9 @@ class Findings:
 
     @functools.cached_property
     def along(self) -> Along | None:
-        """The flow of information along the circuit's paths; None if that is not known."""
+        """The flow of information along the circuit's paths; None if that is not
+        known.
+        """
         flow = self.task.flow()
         ends = {end for path in self.paths for end in path.relation.ends or ("",)}
         if flow is None or self.discovery is None or not ends <= {*flow.roles}:
@@ -190,9 +206,11 @@ class Findings:
 
     @functools.cached_property
     def too_large(self) -> str | None:
-        """The reason why no page is made of the run, with the field that decides; None if one is.
+        """The reason why no page is made of the run, with the field that decides; None
+        if one is.
 
-        Counted is what a page computes at once: sequences, relations, weights, attention.
+        Counted is what a page computes at once: sequences, relations, weights,
+        attention.
         """
         where = f"{self.run.folder}/config.json: "
         try:
@@ -205,7 +223,8 @@ class Findings:
         values = flat(self.run.config)
         said = " and ".join(f"{name} = {values[name]}" for name in named)
         return (
-            f"{where}{said}: a page of it would compute about {sum(numbers.values()):,} numbers at"
+            f"{where}{said}: a page of it would compute about "
+            f"{sum(numbers.values()):,} numbers at"
             f" once, more than {MOST_NUMBERS:,}"
         )
 
@@ -216,19 +235,30 @@ class Findings:
 
     @property
     def no_maps(self) -> str | None:
-        """The reason why there is no attention to show, as a sentence; None if there is some."""
+        """The reason why there is no attention to show, as a sentence; None if there is
+        some.
+        """
         if (why := no_circuit(self.run)) is not None:
             return why
         if not self.checkpoints:
             return "The run has no checkpoint yet, so there is no attention to show."
         model = self.run.config.model
-        if isinstance(model, Module) and self.run.build is None and model.builder is None:
-            return "The model was recorded without a way to build it again, so it is not drawn."
+        if (
+            isinstance(model, Module)
+            and self.run.build is None
+            and model.builder is None
+        ):
+            return (
+                "The model was recorded without a way to build it again, so it "
+                "is not drawn."
+            )
         return None
 
     @property
     def missing(self) -> dict[str, str]:
-        """Reasons why parts of a page are not there, each with the command that would help."""
+        """Reasons why parts of a page are not there, each with the command that would
+        help.
+        """
         lacks = {} if self.metrics else {"evaluations": "There is no evaluation yet."}
         if self.no_maps is not None:
             lacks["attention"] = self.no_maps
@@ -247,10 +277,15 @@ class Findings:
 
     @property
     def lacks(self) -> str:
-        """Sentences on how it ended if it is not done, and on what is not there; perhaps empty."""
+        """Sentences on how it ended if it is not done, and on what is not there;
+        perhaps empty.
+        """
         lines = list[str]()
         if self.status != "done":
-            why = {"failed": f"Training failed: {self.message}.", "running": "Still training."}
+            why = {
+                "failed": f"Training failed: {self.message}.",
+                "running": "Still training.",
+            }
             lines.append(why.get(self.status, "Training was stopped."))
         missing = {**self.missing, "attention": ""}
         return " ".join([*lines, *filter(None, missing.values())])
@@ -262,7 +297,9 @@ class Findings:
 
     @functools.cached_property
     def least(self) -> str:
-        """The flow minimum of the run's task under the model's mask, as a table says it."""
+        """The flow minimum of the run's task under the model's mask, as a table says
+        it.
+        """
         return least_layers(self.task.flow(), self.causal)
 
     @property
@@ -272,7 +309,9 @@ class Findings:
 
     @property
     def followed_heads(self) -> list[Head]:
-        """The heads whose attention the page follows through training, the useful ones first."""
+        """The heads whose attention the page follows through training, the useful ones
+        first.
+        """
         every = heads_of(self.run)
         useful = self.useful_heads
         rest = [] if useful and len(every) > MOST_HEADS else every
@@ -284,7 +323,9 @@ class Findings:
         return self.held_out(SEQUENCES)
 
     def held_out(self, count: int) -> Batch:
-        """So many sequences apart from the training set, unless that is too large to compare."""
+        """So many sequences apart from the training set, unless that is too large to
+        compare.
+        """
         config = self.run.config
         device = self.run.device
         is_small = (config.training.train_examples or 0) <= MOST_COMPARED
@@ -293,13 +334,16 @@ class Findings:
 
     @property
     def shown(self) -> range:
-        """The positions of an example that the page shows: the last ones, if there are many."""
+        """The positions of an example that the page shows: the last ones, if there are
+        many.
+        """
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
 
 
 def numbers_at_once(run: Run) -> dict[tuple[str, ...], int]:
-    """About how many numbers a page of a run computes at once, by the fields that decide.
+    """About how many numbers a page of a run computes at once, by the fields that
+    decide.
 
     Raises:
         HeadwayError: if no sequence can be laid out.
@@ -326,24 +370,32 @@ def relating(task: Task) -> int:
 
 
 def building(model: TransformerConfig, task: Task) -> int:
-    """About how many numbers it takes to build a transformer and to give it its weights."""
+    """About how many numbers it takes to build a transformer and to give it its
+    weights.
+    """
     return 2 * n_weights(model, task) + LAYER * model.n_layers
 
 
 def no_circuit(run: Run) -> str | None:
     """The reason why a run has no circuit to look for; None if there may be one."""
     if run.task.length == 1:
-        return "A sequence has one position, so attention has no choice: there is no circuit."
+        return (
+            "A sequence has one position, so attention has no choice: there is "
+            "no circuit."
+        )
     if getattr(run.config.model, "attention", "softmax") != "softmax":
         return (
-            "The model's attention is linear: its scores are no shares of attention, so no"
+            "The model's attention is linear: its scores are no shares of "
+            "attention, so no"
             " circuit can be looked for."
         )
     return None
 
 
 def refusal(run: Run) -> str | None:
-    """The reason why a search for the run's circuit is or was refused; None if it is not."""
+    """The reason why a search for the run's circuit is or was refused; None if it is
+    not.
+    """
     if (why := no_circuit(run)) is not None or (found := run.load(Refusal)) is None:
         return why
     return f"The search was refused: {typeset(found.why)}."

@@ -17,18 +17,26 @@ from headway.tasks import Batch
 from headway.text import rounded
 
 SEQUENCES = 128
-"""Held-out sequences over which queries, keys and values are parted into place and symbol."""
+"""Held-out sequences over which queries, keys and values are parted into place and
+symbol.
+"""
 
 PARTS = ("place", "symbol")
 Parts = list[Float[Tensor, "batch position d_head"]]
-"""The parts of queries, keys or values from their place and from their symbol, as in `PARTS`."""
+"""The parts of queries, keys or values from their place and from their symbol, as in
+`PARTS`.
+"""
 
 QK = [f"QK: {query}, {key}" for query in PARTS for key in PARTS]
 
-LOSS_NOTE = "Loss so: of the model with this head alone replaced by what it does; as it is:"
+LOSS_NOTE = (
+    "Loss so: of the model with this head alone replaced by what it does; as it is:"
+)
 PARTS_NOTE = (
-    "QK: by how much a path's key scores above the other keys, parted by what query and key have"
-    " from their place (their mean over sequences) and from their symbol (the rest). OV: which"
+    "QK: by how much a path's key scores above the other keys, parted by what "
+    "query and key have"
+    " from their place (their mean over sequences) and from their symbol (the "
+    "rest). OV: which"
     " share of what the head moves, squared, is the symbol."
 )
 
@@ -47,7 +55,11 @@ def heads(findings: Findings) -> Table | None:
     rows = list[list[Cell]]()
     shares = list[list[float]]()
     for head, mechanism in sorted(discovery.circuit.mechanisms.items()):
-        row = [name_of(head), typeset(str(mechanism)), discovery.evidence.alone.get(head)]
+        row = [
+            name_of(head),
+            typeset(str(mechanism)),
+            discovery.evidence.alone.get(head),
+        ]
         if parts:
             scores, moved = parts.get(head, ([None] * len(QK), None))
             row += [*scores, moved]
@@ -65,8 +77,9 @@ def _tints(scores: Sequence[float | None]) -> list[float]:
 
 @torch.no_grad()
 def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
-    """For every head with paths the four parts of its paths' scores, as in `QK`, and the symbol's
-    share of what it moves along them; empty for models of others, or without a checkpoint.
+    """For every head with paths the four parts of its paths' scores, as in `QK`, and
+    the symbol's share of what it moves along them; empty for models of others, or
+    without a checkpoint.
 
     Queries, keys and values are linear in what is read, so their parts add up to them.
     """
@@ -86,7 +99,9 @@ def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
     for (layer, number), along in _along_paths(findings, batch).items():
         along = along & visible
         q, k, v = (_parts(cache[what, layer][:, :, number].float()) for what in "qkv")
-        out = model.layers[layer].attn.out.weight.view(-1, model.n_heads, v[0].shape[-1])
+        out = model.layers[layer].attn.out.weight.view(
+            -1, model.n_heads, v[0].shape[-1]
+        )
         moved = _share_of_symbol(v, out[:, number], along)
         parts[layer, number] = _score_parts(q, k, along, visible), moved
     return parts
@@ -105,7 +120,10 @@ def _along_paths(findings: Findings, batch: Batch) -> dict[Head, Tensor]:
 
 
 def _score_parts(
-    queries: Parts, keys: Parts, along: Bool[Tensor, "..."], visible: Bool[Tensor, "..."]
+    queries: Parts,
+    keys: Parts,
+    along: Bool[Tensor, "..."],
+    visible: Bool[Tensor, "..."],
 ) -> list[float]:
     """By how much the keys that paths lead to score above the others, by `QK`."""
     rows = along.any(-1, keepdim=True) & visible

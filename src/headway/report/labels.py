@@ -10,17 +10,26 @@ from headway.training.config import Elsewhere
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+UNSEEN = (
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+)
 
 
 def plain(text: str) -> str:
-    """A text with escapes for what is invisible or turns text round: names may be anything."""
+    """A text with escapes for what is invisible or turns text round: names may be
+    anything.
+    """
     return re.sub(UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def typeset(name: str) -> str:
-    """A name of the code as it is printed: `x_1` as x₁, `s2←s1` as s₂←s₁, `find^2` as find²."""
-    name = re.sub(r"\b([a-z])_?(\d+)\b", lambda m: m[1] + m[2].translate(SUBSCRIPTS), name)
+    """A name of the code as it is printed: `x_1` as x₁, `s2←s1` as s₂←s₁, `find^2` as
+    find².
+    """
+    name = re.sub(
+        r"\b([a-z])_?(\d+)\b", lambda m: m[1] + m[2].translate(SUBSCRIPTS), name
+    )
     return re.sub(r"\^(\d+)", lambda m: m[1].translate(SUPERSCRIPTS), name)
 
 
@@ -38,7 +47,9 @@ def task_words(task: Task) -> str:
 
 
 def setting_of(config: RunConfig) -> list[str]:
-    """The settings of a run: its task, its model's size and mask, and the seed if one is known."""
+    """The settings of a run: its task, its model's size and mask, and the seed if one
+    is known.
+    """
     model = config.model
     layers = counted(model.n_layers, "layer")
     heads = counted(model.n_heads, "head")

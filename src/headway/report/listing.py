@@ -1,4 +1,6 @@
-"""The list of runs in a folder, as data, and the page that says why something has none."""
+"""The list of runs in a folder, as data, and the page that says why something has
+none.
+"""
 
 import math
 import os
@@ -31,7 +33,8 @@ LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
 
 NO_RUNS = (
-    "There are no runs here yet. This trains a first one in a minute or two, and it shows here"
+    "There are no runs here yet. This trains a first one in a minute or two, and "
+    "it shows here"
     " while it does:"
 )
 
@@ -47,7 +50,8 @@ class Entry:
         name: that it is known by.
         folder: where it lies.
         version: a short text, which changes with everything that a page shows.
-        changed: when it was last written to, in seconds since 1970; None if nothing is in it.
+        changed: when it was last written to, in seconds since 1970; None if nothing is
+            in it.
         refused: why it must not be read, if so.
     """
 
@@ -121,8 +125,13 @@ def _sweep_table(sweep: Name, rows: Sequence[Row]) -> Table:
 
 
 def nothing(title: str, why: str, version: str) -> RunsPage:
-    """The page that says why there is none of something; it looks again when that changes."""
-    text = "There is nothing to show now. This page looks again whenever something changes."
+    """The page that says why there is none of something; it looks again when that
+    changes.
+    """
+    text = (
+        "There is nothing to show now. This page looks again whenever something "
+        "changes."
+    )
     return RunsPage("runs", plain(title), [text, plain(why)], version)
 
 
@@ -166,7 +175,9 @@ def _unreadable(entry: Entry, why: str) -> tuple[str, dict[str, Cell]]:
 
 
 def _refused(run: Run) -> str | None:
-    """Why there is no circuit to look for, or why that cannot be read: one run spoils no list."""
+    """Why there is no circuit to look for, or why that cannot be read: one run spoils
+    no list.
+    """
     try:
         return refusal(run)
     except HeadwayError as error:
@@ -223,6 +234,8 @@ def _circuit_cells(member: Findings) -> dict[str, Cell]:
 
 
 def link(kind: str, name: Name) -> str:
-    """The address of a page on the server: of a run, of a sweep, or of runs side by side."""
+    """The address of a page on the server: of a run, of a sweep, or of runs side by
+    side.
+    """
     parts = [quote(os.fsencode(part), safe="") for part in name]
     return "/".join(["", kind, *parts, ""])

@@ -10,7 +10,9 @@ from headway.relations import AttentionPath
 from headway.tasks import Task
 
 COLOURS = ("#1d2228", "#0a60b8", "#cb4f05", "#00532e", "#b63b92", "#5b2a06", "#5440c4")
-"""By number. The first, dark grey, is for what is not asked for. All tell apart in grey, too."""
+"""By number. The first, dark grey, is for what is not asked for. All tell apart in
+grey, too.
+"""
 
 NOTHING = -1
 """The number of the colour, light grey, of paths that bring nothing new."""
@@ -24,11 +26,11 @@ class Look:
     """The look of a path.
 
     Attributes:
-        colour: the number of its colour, that of the symbol nearest to the answer among those it
-            brings.
+        colour: the number of its colour, that of the symbol nearest to the answer among
+            those it brings.
         dashes: the number of its curve's dashes; 0 is a full line.
-        carries: all symbols that it brings, nearest to the query first; empty if they are not
-            known, or were there before.
+        carries: all symbols that it brings, nearest to the query first; empty if they
+            are not known, or were there before.
     """
 
     colour: int
@@ -37,7 +39,9 @@ class Look:
 
 
 def symbol_colours(task: Task | Cast) -> dict[str, int]:
-    """The colour of every symbol, and of every hop, which is a symbol that is asked for."""
+    """The colour of every symbol, and of every hop, which is a symbol that is asked
+    for.
+    """
     order = symbol_order(task)
     ends = [re.fullmatch(r"[a-z]_([0-9]{1,4})", symbol) for symbol in order]
     numbers: dict[str, int] = {}
@@ -48,7 +52,9 @@ def symbol_colours(task: Task | Cast) -> dict[str, int]:
     return {symbol: _colour(number) for symbol, number in numbers.items()}
 
 
-def path_looks(task: Task | Cast, paths: Sequence[AttentionPath]) -> dict[AttentionPath, Look]:
+def path_looks(
+    task: Task | Cast, paths: Sequence[AttentionPath]
+) -> dict[AttentionPath, Look]:
     """The look of every path; by head where the task names no symbols."""
     routes = trace(task, paths)
     colours = symbol_colours(task)

@@ -1,4 +1,6 @@
-"""Several runs, each with what its folder says and a name: those that were named, or a folder's."""
+"""Several runs, each with what its folder says and a name: those that were named, or a
+folder's.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +33,8 @@ class Runs:
         title: of a page about them.
         members: the runs.
         unreadable: what could not be read, each with the reason.
-        planned: the names of all that the plan of a sweep's folder has; empty without a plan.
+        planned: the names of all that the plan of a sweep's folder has; empty without a
+            plan.
     """
 
     folder: Path
@@ -56,16 +59,19 @@ class Runs:
         """Reads runs that were named.
 
         Raises:
-            HeadwayError: if one is named twice, there are fewer than two, or a file of one is
-                corrupted.
+            HeadwayError: if one is named twice, there are fewer than two, or a file of
+                one is corrupted.
         """
         folders = [run.folder.resolve() for run in runs]
         for run, folder in zip(runs, folders, strict=True):
             if folders.count(folder) > 1:
-                raise HeadwayError(f"{run.folder} is named twice: a run is compared to others")
+                raise HeadwayError(
+                    f"{run.folder} is named twice: a run is compared to others"
+                )
         if len(runs) < 2:
             raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
-        places = [Path(os.path.abspath(run.folder)) for run in runs]  # as named, links and all
+        # As named, links and all.
+        places = [Path(os.path.abspath(run.folder)) for run in runs]
         base = Path(os.path.commonpath([place.parent for place in places]))
         members = list[Findings]()
         for run, place in zip(runs, places, strict=True):
@@ -77,7 +83,9 @@ class Runs:
         return cls(base, "comparison", shortened(title, 100), members)
 
     @classmethod
-    def of(cls, folder: Path, runs: Iterable[Callable[[], Run]] | None = None) -> "Runs":
+    def of(
+        cls, folder: Path, runs: Iterable[Callable[[], Run]] | None = None
+    ) -> "Runs":
         """Reads the runs of a folder. Folders that are no runs are passed over.
 
         Args:
@@ -112,7 +120,9 @@ class Runs:
 
 
 def links_from(out: Path) -> Link:
-    """Gives the address of a run's own page, as seen from a folder; None if there is no page."""
+    """Gives the address of a run's own page, as seen from a folder; None if there is no
+    page.
+    """
 
     def link(folder: Path) -> str | None:
         page = folder.resolve() / "report.html"

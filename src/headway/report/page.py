@@ -1,4 +1,6 @@
-"""A page as one HTML file: its data, the app that draws it, and the policy that allows no more."""
+"""A page as one HTML file: its data, the app that draws it, and the policy that allows
+no more.
+"""
 
 import base64
 import functools
@@ -39,12 +41,14 @@ HTML = """<!DOCTYPE html>
 def write_report(run: Run | str | Path) -> Path:
     """Writes the `report.html` of a run, or of that in a folder.
 
-    Parts whose data the folder lacks say which command adds it. The page needs no network.
+    Parts whose data the folder lacks say which command adds it. The page needs no
+    network.
 
     Returns: the page's path.
 
     Raises:
-        HeadwayError: if a file of the folder is corrupted or the disk does not take the page.
+        HeadwayError: if a file of the folder is corrupted or the disk does not take the
+            page.
     """
     run = Run.open(run)
     page = run.owned("report.html")
@@ -69,14 +73,16 @@ def html(page: Page) -> str:
 @functools.cache
 def app() -> str:
     """The app that draws pages, an ES module that also exports what a widget needs."""
-    return resources.files("headway.report").joinpath("app.js").read_text(encoding="utf-8")
+    return (
+        resources.files("headway.report").joinpath("app.js").read_text(encoding="utf-8")
+    )
 
 
 def policy(code: str, served: bool) -> str:
     """The content security policy of a page: run this script, and nothing else.
 
-    Scripts are allowed by the digest of their text, so that markup which slipped into a page does
-    nothing. https://www.w3.org/TR/CSP3/
+    Scripts are allowed by the digest of their text, so that markup which slipped into a
+    page does nothing. https://www.w3.org/TR/CSP3/
 
     Args:
         code: of the script.

@@ -27,7 +27,8 @@ CHANGED = "so what is computed here may be of another task or model than the run
 VERSIONS = ("headway", "python", "torch")
 VERDICT_WORDS = {True: "yes", False: "no", None: "cannot be said"}
 BIBTEX = """@software{{headway,
-  title = {{headway: how stacked attention heads learn to follow a chain of facts, and when}},
+  title = {{headway: how stacked attention heads learn to follow a chain of facts, \
+and when}},
   author = {{{{The headway authors}}}},
   version = {{{version}}},
   license = {{MIT}}
@@ -49,7 +50,8 @@ def run_page(
         memory: of checkpoints seen before (see `examples`), for the next time.
 
     Raises:
-        HeadwayError: if a checkpoint cannot be read, or the run is too large for a page.
+        HeadwayError: if a checkpoint cannot be read, or the run is too large for a
+            page.
     """
     findings.require_drawable()
     run = findings.run
@@ -100,15 +102,21 @@ def _task_data(task: Task) -> schema.Task:
     )
 
 
-def _along_paths(findings: Findings, steps: list[int]) -> tuple[list[Curve], list[Curve]]:
-    """Attention along every path and the losses without it (see `dated`), at some steps."""
+def _along_paths(
+    findings: Findings, steps: list[int]
+) -> tuple[list[Curve], list[Curve]]:
+    """Attention along every path and the losses without it (see `dated`), at some
+    steps.
+    """
     if findings.timeline is None or not findings.paths:
         return [], []
     return dated(findings.timeline, findings.task, {*steps})
 
 
 def _versions(findings: Findings) -> dict[str, str]:
-    """The versions of the programs that last trained the run, as far as they are known."""
+    """The versions of the programs that last trained the run, as far as they are
+    known.
+    """
     if not findings.sessions:
         return {}
     session = findings.sessions[-1]
@@ -134,16 +142,22 @@ def headline(findings: Findings) -> str:
     n_layers = findings.run.config.model.n_layers
     model = f"{n_layers}-layer model"
     if not findings.solved:
-        return f"This {model} did not solve the task: the validation loss ended at {loss}."
+        return (
+            f"This {model} did not solve the task: the validation loss ended at {loss}."
+        )
     if discovery is None:
         return f"This {model} solves the task, with a validation loss of {loss}."
     if not discovery.circuit.useful_heads:
-        return f"This {model} solves the task without attention paths: nothing is explained."
+        return (
+            f"This {model} solves the task without attention paths: nothing is "
+            "explained."
+        )
     parts = _parts_of(discovery.circuit)
     holds = {verdict.name: verdict.holds for verdict in verdicts(discovery)}
     if not holds["enough"]:
         return (
-            f"This {model} solves the task; the circuit found, of {parts}, does not account for it."
+            f"This {model} solves the task; the circuit found, of {parts}, does "
+            "not account for it."
         )
     title = typeset(findings.task.title)
     rest = ""
@@ -155,7 +169,9 @@ def headline(findings: Findings) -> str:
 
 
 def _parts_of(circuit: Circuit) -> str:
-    """The parts of a circuit, counted: its paths, and its heads that attend by table."""
+    """The parts of a circuit, counted: its paths, and its heads that attend by
+    table.
+    """
     paths = counted(len(circuit.paths), "attention path")
     if not circuit.tabled_heads:
         return paths
@@ -165,7 +181,9 @@ def _parts_of(circuit: Circuit) -> str:
 
 
 def summary(findings: Findings) -> Iterator[str]:
-    """The outcome in more sentences, for a page without scripts and for the first screen."""
+    """The outcome in more sentences, for a page without scripts and for the first
+    screen.
+    """
     outcome = findings.outcome
     if not findings.metrics:
         return
@@ -189,7 +207,9 @@ def summary(findings: Findings) -> Iterator[str]:
 
 
 def _solved_line(findings: Findings) -> str:
-    """The loss and accuracy at the end, and the loss over the hops by which a run is judged."""
+    """The loss and accuracy at the end, and the loss over the hops by which a run is
+    judged.
+    """
     task = findings.task
     last = findings.last
     loss = rounded(findings.loss or 0.0)
@@ -202,7 +222,9 @@ def _solved_line(findings: Findings) -> str:
 
 
 def verdicts_of(findings: Findings) -> list[Verdict]:
-    """The verdicts on the circuit, as they are printed, with the run's folder in commands."""
+    """The verdicts on the circuit, as they are printed, with the run's folder in
+    commands.
+    """
     if findings.discovery is None:
         return []
     folder = _folder(findings)
@@ -215,9 +237,15 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
 
 
 def details(findings: Findings) -> Iterator[Section]:
-    """The whole of the evidence, as the terminal prints it; verdicts are not repeated."""
+    """The whole of the evidence, as the terminal prints it; verdicts are not
+    repeated.
+    """
     if findings.discovery is not None:
-        lines = [*head_lines(findings.discovery), "", *evidence_lines(findings.discovery)]
+        lines = [
+            *head_lines(findings.discovery),
+            "",
+            *evidence_lines(findings.discovery),
+        ]
         yield Section("The circuit and the evidence for it", text="\n".join(lines))
     parts: dict[str, Finding | None] = {
         "When its paths emerged": findings.timeline if findings.paths else None,
@@ -240,7 +268,9 @@ def _folder(findings: Findings) -> str:
 
 
 def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
-    """The commands that find and show what is on the page, and those that train the run again."""
+    """The commands that find and show what is on the page, and those that train the run
+    again.
+    """
     folder = _folder(findings)
     config = findings.run.config
     if no_circuit(findings.run) is None:
@@ -249,7 +279,10 @@ def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
     yield command("report", folder)
     if not isinstance(config.training, Elsewhere):
         yield "\n# in Python, in the run's folder, to train it again:"
-        yield 'from headway.training import Run, train\n\ntrain(Run.open(".").config, "again")'
+        yield (
+            "from headway.training import Run, train\n\n"
+            'train(Run.open(".").config, "again")'
+        )
     origin = setting_of(config)[-1]
     programs = [f"{name} {version}" for name, version in versions.items()]
     yield f"\n# {origin}; {', '.join(programs)}"

@@ -31,26 +31,38 @@ Members = Sequence[Findings]
 FEW = 12
 """Of more runs, circuits are not drawn, and tables have no column a run."""
 
-OUTCOMES = ("done", "solved", "flow minimum", "median loss", "mean ± st. dev.", "least", "largest")
+OUTCOMES = (
+    "done",
+    "solved",
+    "flow minimum",
+    "median loss",
+    "mean ± st. dev.",
+    "least",
+    "largest",
+)
 
 COLUMNS_NOTE = (
-    "in order: whether no hop was learnt before one that is nearer to the query. layers used:"
-    " with a useful head. flow minimum: the fewest layers that are enough by the theory."
+    "in order: whether no hop was learnt before one that is nearer to the query. "
+    "layers used:"
+    " with a useful head. flow minimum: the fewest layers that are enough by the "
+    "theory."
     " circuit loss: with every head replaced by what it was found to do."
 )
 HOPS_NOTE = (
-    f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, interpolated between"
+    f"The step at which a hop's partial loss first falls below {EMERGES_AT:g}, "
+    "interpolated between"
     " evaluations."
 )
 RELATIONS_TITLE = "the heads that attend along each relation, by run"
 RELATIONS_NOTE = (
-    "By run, the heads (layer.head) that attend along a relation, and the step at which that"
+    "By run, the heads (layer.head) that attend along a relation, and the step at "
+    "which that"
     " emerged, if it was dated."
 )
 
 MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
-"""With more values than this, curves are not coloured by them; of more points, evenly many are
-kept; of more runs, the page does not say what each lacks."""
+"""With more values than this, curves are not coloured by them; of more points, evenly
+many are kept; of more runs, the page does not say what each lacks."""
 
 
 def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
@@ -58,15 +70,15 @@ def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
 
     Args:
         shown: at least two runs; or a folder, of a sweep or any that holds runs.
-        out: the page; by default `comparison.html` in the folder that holds all that are named, and
-            `report.html` in a folder of runs.
+        out: the page; by default `comparison.html` in the folder that holds all that
+            are named, and `report.html` in a folder of runs.
 
     Returns: the page's path.
 
     Raises:
-        HeadwayError: if a run is named twice, there are fewer than two, or none in the folder; if a
-            file that was named, or the folder's plan, is corrupted; or if the disk does not take
-            the page.
+        HeadwayError: if a run is named twice, there are fewer than two, or none in the
+            folder; if a file that was named, or the folder's plan, is corrupted; or if
+            the disk does not take the page.
     """
     if isinstance(shown, Path):
         runs = Runs.of(shown)
@@ -131,8 +143,12 @@ def _circuits(members: Members) -> dict[str, Circuit]:
 
 
 def _lacking(found: Runs) -> Iterator[Section]:
-    """Notes on folders that lack something, and on runs that are missing or cannot be read."""
-    notes = [f"{member.name}: {member.lacks}" for member in found.members if member.lacks]
+    """Notes on folders that lack something, and on runs that are missing or cannot be
+    read.
+    """
+    notes = [
+        f"{member.name}: {member.lacks}" for member in found.members if member.lacks
+    ]
     if len(notes) > MOST_NOTES:
         more = len(notes) - MOST_NOTES
         notes = [*notes[:MOST_NOTES], f"And so of {more} more."]
@@ -153,7 +169,8 @@ def _headline(found: Runs) -> Iterator[str]:
         least = rounded(losses[0])
         largest = rounded(losses[-1])
         yield (
-            f"{_n_solved(members)} of {len(losses)} solved the task (validation loss below"
+            f"{_n_solved(members)} of {len(losses)} solved the task (validation "
+            "loss below"
             f" {THRESHOLD:g}); the median loss is {middle}, from {least} to {largest}."
         )
     discoveries = [m.discovery for m in members if m.discovery is not None]
@@ -175,7 +192,9 @@ def _progress(found: Runs, n_done: int) -> str:
 
 
 def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) -> str:
-    """The number of circuits that are enough, and their size beside the flow minimum."""
+    """The number of circuits that are enough, and their size beside the flow
+    minimum.
+    """
     enough = [verdicts(discovery)[0].holds is True for discovery in discoveries]
     n_enough = sum(enough)
     are = "is" if n_enough == 1 else "are"
@@ -237,13 +256,19 @@ def _table(members: Members, axes: Sequence[Axis], link: Link) -> Table:
 
 
 def _accuracies(member: Findings) -> dict[str, Cell]:
-    """The accuracies of a run at its last evaluation, held out and on its fixed training set."""
+    """The accuracies of a run at its last evaluation, held out and on its fixed
+    training set.
+    """
     trained = member.last.get("training_set") or {}
-    return {"accuracy": mean_accuracy(member.last), "training accuracy": mean_accuracy(trained)}
+    return {
+        "accuracy": mean_accuracy(member.last),
+        "training accuracy": mean_accuracy(trained),
+    }
 
 
 def _by_field(members: Members, axes: Sequence[Axis]) -> Iterator[Section]:
-    """Outcomes by every value of each field that varies, and by those of the first two together.
+    """Outcomes by every value of each field that varies, and by those of the first two
+    together.
 
     Left out where most have one run only.
     """
@@ -289,7 +314,9 @@ def _outcomes(members: Members) -> list[Cell]:
 
 
 def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
-    """Losses through training: few runs each in its colour, many coloured by a field."""
+    """Losses through training: few runs each in its colour, many coloured by a
+    field.
+    """
     by = _colouring(members, axes)
     curves = list[Curve]()
     for i, member in enumerate(members):
@@ -310,14 +337,18 @@ def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
 
 
 def _colouring(members: Members, axes: Sequence[Axis]) -> Axis | None:
-    """The field by which the curves of many runs are coloured, if one has few values."""
+    """The field by which the curves of many runs are coloured, if one has few
+    values.
+    """
     if len(members) <= MOST_COLOURS:
         return None
     return next((axis for axis in axes if len(axis.values) <= MOST_COLOURS), None)
 
 
 def _learnt(members: Members) -> Section:
-    """The steps at which hops were learnt, over all runs, and in each if they are few."""
+    """The steps at which hops were learnt, over all runs, and in each if they are
+    few.
+    """
     few = members if len(members) <= FEW else []
     hops = {hop for member in members for hop in member.hops}
     rows = [_hop_row(hop, members, few) for hop in sorted(hops, key=natural)]
@@ -355,7 +386,9 @@ def _at_step(step: float | None) -> Cell:
 
 
 def _shared(members: Members) -> Iterator[Section]:
-    """The common part of the circuits of one kind of task with the same roles, if they are few."""
+    """The common part of the circuits of one kind of task with the same roles, if they
+    are few.
+    """
     families: dict[tuple[str, ...], list[Findings]] = {}
     for member in members if len(members) <= FEW else ():
         if member.discovery is not None:
@@ -369,7 +402,9 @@ def _shared(members: Members) -> Iterator[Section]:
 
 
 def _together(title: str, members: Members) -> Section:
-    """Common relations of the circuits of alike runs, and every relation of theirs, by run."""
+    """Common relations of the circuits of alike runs, and every relation of theirs, by
+    run.
+    """
     circuits = [member.discovery.circuit for member in members if member.discovery]
     comparison = compare(circuits)
     relations = "no relation in common"
@@ -379,7 +414,8 @@ def _together(title: str, members: Members) -> Section:
     all_of_them = "Both" if len(members) == 2 else f"All {len(members)}"
     sentences = [
         f"{all_of_them} circuits attend along {relations}.",
-        f"Of two runs' relations, {rounded(comparison.likeness)} are common to both on average"
+        f"Of two runs' relations, {rounded(comparison.likeness)} are common to "
+        "both on average"
         " (Jaccard index).",
     ]
     rows = [_relation_row(relation, members) for relation in comparison.heads]
@@ -390,7 +426,9 @@ def _together(title: str, members: Members) -> Section:
 
 
 def _relation_row(relation: str, members: Members) -> list[Cell]:
-    """The heads that attend along a relation, run by run, with the steps at which they did so."""
+    """The heads that attend along a relation, run by run, with the steps at which they
+    did so.
+    """
     cells = list[Cell]()
     steps = list[float]()
     for member in members:

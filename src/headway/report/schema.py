@@ -1,9 +1,11 @@
-"""The data of a page: one JSON object, which Python gathers and the app in the browser draws.
+"""The data of a page: one JSON object, which Python gathers and the app in the browser
+draws.
 
 The object is a `RunPage` or a `RunsPage`, told apart by `kind`. Steps are optimiser
-steps, losses are those of the task's targets (MSE, or cross-entropy in nats), attention is a share
-from 0 to 1, and layers, heads, positions and places are counted from 0. A `label` is a name as it
-is printed, with subscripts. A number that was not finite is null.
+steps, losses are those of the task's targets (MSE, or cross-entropy in nats), attention
+is a share from 0 to 1, and layers, heads, positions and places are counted from 0. A
+`label` is a name as it is printed, with subscripts. A number that was not finite is
+null.
 """
 
 import json
@@ -27,7 +29,8 @@ class Table:
     rows: list[list[Cell]]  #: its cells, row by row
     #: for every row the key of its path or run; empty if the rows are about neither
     keys: list[str] = field(default_factory=list)
-    #: for every row the address of its run's page, None without one; empty if it is about no run
+    #: for every row the address of its run's page, None without one; empty if it is
+    #: about no run
     links: list[str | None] = field(default_factory=list)
     link: str = ""  #: the address of a page about all rows; empty without one
     note: str = ""  #: what the columns mean, in sentences; perhaps empty
@@ -37,7 +40,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: its title, sentences, tables, and text as the terminal prints it."""
+    """A part of a page: its title, sentences, tables, and text as the terminal prints
+    it.
+    """
 
     title: str
     sentences: list[str] = field(default_factory=list)
@@ -53,8 +58,11 @@ class Curve:
     key: str  #: of its path or run; empty if it is of neither
     colour: int  #: -1 to 6; -1 is for what stays in the background
     dashes: int  #: 0 to 5, which tells apart curves of one colour
-    points: list[tuple[float, float]]  #: steps and values, without those that were not finite
-    #: the step and value at which something happens that is marked on it; None if it never does
+    points: list[
+        tuple[float, float]
+    ]  #: steps and values, without those that were not finite
+    #: the step and value at which something happens that is marked on it; None if it
+    #: never does
     mark: tuple[float, float] | None = None
 
 
@@ -82,7 +90,9 @@ class Task:
     reading: str  #: how to read a sequence, in sentences
     loss: str  #: what losses are, such as `MSE`
     hops: list[Hop]  #: what is asked for, in chain order
-    references: dict[str, float]  #: losses of predictors that follow no chain, by what they predict
+    references: dict[
+        str, float
+    ]  #: losses of predictors that follow no chain, by what they predict
 
 
 @dataclass(frozen=True)
@@ -93,14 +103,18 @@ class CircuitPath:
     layer: int  #: of the head
     head: int  #: its number in the layer
     label: str  #: head and relation as they are printed
-    #: 0 to 6, of the symbol carried that is nearest to the answer, or of the head where no symbols
-    #: are known; -1 if the path brings nothing new
+    #: 0 to 6, of the symbol carried that is nearest to the answer, or of the head where
+    #: no symbols are known; -1 if the path brings nothing new
     colour: int
-    carries: list[str]  #: the symbols that it brings, as they are printed; empty if none are known
-    #: where it leads in every example: pairs of positions, query and key; of very many the last.
-    #: Without examples of the chain of places; empty if a path joins no two of them
+    carries: list[
+        str
+    ]  #: the symbols that it brings, as they are printed; empty if none are known
+    #: where it leads in every example: pairs of positions, query and key; of very many
+    #: the last. Without examples of the chain of places; empty if a path joins no two
+    #: of them
     cells: list[list[tuple[int, int]]]
-    #: the keys of the paths that, without it, do not find their key, by the flow of information
+    #: the keys of the paths that, without it, do not find their key, by the flow of
+    #: information
     lost: list[str]
     answers: list[str]  #: the labels of the hops that the query then lacks, likewise
 
@@ -112,7 +126,9 @@ class Circuit:
     layers: int  #: of the model
     places: list[Place]  #: the roles of one chain; empty if the task has none
     paths: list[CircuitPath]  #: in the order in which information flows
-    tables: list[tuple[int, int]]  #: the layers and numbers of heads that attend by table
+    tables: list[
+        tuple[int, int]
+    ]  #: the layers and numbers of heads that attend by table
 
 
 @dataclass(frozen=True)
@@ -133,15 +149,17 @@ class Sequence:
     places: list[int | None]
     chains: list[int | None]  #: the number of that chain; None likewise
     questions: list[Question]  #: what is asked for
-    #: what is right or was answered, as it is printed; of very many, the last stands for all others
+    #: what is right or was answered, as it is printed; of very many, the last stands
+    #: for all others
     names: list[str]
-    #: one byte an answer, an index into the names, [variant, step, question]; by gzip, as base64.
-    #: The first variant is the model as it is, then comes one for every path of the circuit, the
-    #: model with the attention along that path at zero; steps are the answer steps of the page. 255
-    #: where a vector is nowhere near the only one that it could be.
+    #: one byte an answer, an index into the names, [variant, step, question]; by gzip,
+    #: as base64. The first variant is the model as it is, then comes one for every path
+    #: of the circuit, the model with the attention along that path at zero; steps are
+    #: the answer steps of the page. 255 where a vector is nowhere near the only one
+    #: that it could be.
     answers: str
-    #: attention along paths, one byte a value, in hundredths, [step, cell], at every step of the
-    #: page, the cells of the first path first; by gzip, as base64
+    #: attention along paths, one byte a value, in hundredths, [step, cell], at every
+    #: step of the page, the cells of the first path first; by gzip, as base64
     along: str
 
 
@@ -151,9 +169,11 @@ class Attention:
 
     steps: list[int]  #: for which it is kept, as indices into the steps of the page
     sequences: int  #: of how many examples, from the first
-    heads: list[tuple[int, int]]  #: layer and number of each, those of the circuit first
-    #: one byte a value, in hundredths, rounded to even ones, [sequence, head, query, key, step]; by
-    #: gzip, as base64
+    heads: list[
+        tuple[int, int]
+    ]  #: layer and number of each, those of the circuit first
+    #: one byte a value, in hundredths, rounded to even ones, [sequence, head, query,
+    #: key, step]; by gzip, as base64
     packed: str
 
 
@@ -174,7 +194,8 @@ class PageBase:
     name: str  #: of the folder; with it the names of files begin that are kept
     title: str  #: what the page is about, in a few words
     summary: list[str]  #: what came out, in plain lines; the first is the headline
-    #: the version of what is shown if the page is served, and is to follow changes; else empty
+    #: the version of what is shown if the page is served, and is to follow changes;
+    #: else empty
     live: str
 
 
@@ -185,22 +206,24 @@ class RunPage(PageBase):
     kind: Literal["run", "widget"]  #: `run`, or `widget` in a notebook
     #: why the page may be of another task or model than the run's; None if it is not
     warning: str | None
-    #: the loss at which a hop is learnt, and the attention at which a path counts as emerged
+    #: the loss at which a hop is learnt, and the attention at which a path counts as
+    #: emerged
     emerges_at: float
     end: float  #: the last step that there is
     task: Task  #: what was learnt
     steps: list[int]  #: of the checkpoints
-    #: by the step of the evaluation: on training's own batch, then held out, hop by hop; marked
-    #: where a hop's loss first passes below `emerges_at`
+    #: by the step of the evaluation: on training's own batch, then held out, hop by
+    #: hop; marked where a hop's loss first passes below `emerges_at`
     losses: list[Curve]
-    #: shares of right answers, held out, hop by hop, and then on the fixed training set, which the
-    #: last names end with; empty unless there are both
+    #: shares of right answers, held out, hop by hop, and then on the fixed training
+    #: set, which the last names end with; empty unless there are both
     accuracies: list[Curve]
-    #: mean attention along every path of the circuit, at the steps of the page; marked where it
-    #: first passes `emerges_at`; empty if paths were not dated
+    #: mean attention along every path of the circuit, at the steps of the page; marked
+    #: where it first passes `emerges_at`; empty if paths were not dated
     along: list[Curve]
-    #: the loss of the model of that step with the attention along each path at zero; marked from
-    #: where the loss depends on it; at last with nothing cut; empty likewise
+    #: the loss of the model of that step with the attention along each path at zero;
+    #: marked from where the loss depends on it; at last with nothing cut; empty
+    #: likewise
     without: list[Curve]
     circuit: Circuit | None  #: what the heads do; None if that is not known
     answer_steps: list[int]  #: for which answers are kept, as indices into the steps
@@ -209,13 +232,13 @@ class RunPage(PageBase):
     verdicts: list[Verdict]  #: on the circuit
     evidence: Table | None  #: what every path is needed for, a row per path
     heads: Table | None  #: what every head does
-    #: the symbols at every place after every layer, if heads copy all that they find; None if they
-    #: are not known
+    #: the symbols at every place after every layer, if heads copy all that they find;
+    #: None if they are not known
     stream: Table | None
     minimum: Section  #: the least number of layers by the theory
     details: list[Section]  #: all else that was measured
-    #: why a part is not there, with the command that would help, of `evaluations`, `circuit`,
-    #: `emergence` and `attention`
+    #: why a part is not there, with the command that would help, of `evaluations`,
+    #: `circuit`, `emergence` and `attention`
     missing: dict[str, str]
     again: str  #: the commands that make the run and this page again
     bibtex: str  #: how to cite the program
@@ -224,17 +247,20 @@ class RunPage(PageBase):
 
 @dataclass(frozen=True)
 class RunsPage(PageBase):
-    """Several runs: those that were named, those of a sweep, or the list of all in a folder.
+    """Several runs: those that were named, those of a sweep, or the list of all in a
+    folder.
 
-    Of the list there are tables only. What has no page has one without tables, whose summary tells
-    why.
+    Of the list there are tables only. What has no page has one without tables, whose
+    summary tells why.
     """
 
-    #: a row for every run; in the list, a table for every sweep and one for what is in none
+    #: a row for every run; in the list, a table for every sweep and one for what is in
+    #: none
     tables: list[Table] = field(default_factory=list)
     #: by the keys of runs, without examples and curves; empty if the runs are many
     circuits: dict[str, Circuit] = field(default_factory=dict)
-    #: what is lacking; what came out, field by field and hop by hop; what circuits share
+    #: what is lacking; what came out, field by field and hop by hop; what circuits
+    #: share
     sections: list[Section] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)  #: losses through training
     threshold: float = THRESHOLD  #: the loss below which a task counts as solved
@@ -247,7 +273,11 @@ ADAPTER: TypeAdapter[Any] = TypeAdapter(Page)
 
 
 def to_json(page: Page) -> str:
-    """A page's data as JSON that can stand in a `<script>`; what is not finite becomes null."""
+    """A page's data as JSON that can stand in a `<script>`; what is not finite becomes
+    null.
+    """
     text = json.dumps(ADAPTER.dump_python(page, mode="json"))
     finite = json.loads(text, parse_constant=lambda _: None)
-    return json.dumps(finite, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(finite, separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )

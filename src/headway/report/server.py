@@ -1,4 +1,6 @@
-"""The server: pages over HTTP, to this machine alone, without writing anything anywhere."""
+"""The server: pages over HTTP, to this machine alone, without writing anything
+anywhere.
+"""
 
 import errno
 import re
@@ -19,8 +21,9 @@ from headway.userfile import described
 ADDRESS = "127.0.0.1"
 
 HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
-"""The hosts that a browser may name. Requests under other names, which a page from elsewhere could
-point here, are refused. The port may be that of a tunnel from another machine."""
+"""The hosts that a browser may name. Requests under other names, which a page from
+elsewhere could point here, are refused. The port may be that of a tunnel from another
+machine."""
 
 HEADERS = {
     "Content-Security-Policy": f"{policy(app(), served=True)}; frame-ancestors 'none'",
@@ -46,7 +49,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     request_queue_size = 512
-    server_bind = TCPServer.server_bind  # HTTPServer's asks for the machine's name, which can take
+    server_bind = (
+        TCPServer.server_bind
+    )  # HTTPServer's asks for the machine's name, which can take
 
     def __init__(self, folder: Path, port: int):
         require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
@@ -68,7 +73,8 @@ class Server(ThreadingHTTPServer):
     def server_close(self) -> None:
         """Gives the port back."""
         super().server_close()
-        self.watch.close()  # a thread that computes while the interpreter ends can crash it
+        # a thread that computes while the interpreter ends can crash it
+        self.watch.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says on one line what went wrong, unless it is only that somebody hung up."""
@@ -78,7 +84,9 @@ class Server(ThreadingHTTPServer):
 
 
 Answer = tuple[int, str, str]
-"""The status, a line or a page, and its type. Of a page that is elsewhere, the line is where."""
+"""The status, a line or a page, and its type. Of a page that is elsewhere, the line is
+where.
+"""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -114,7 +122,9 @@ class Handler(BaseHTTPRequestHandler):
                 return HTTPStatus.NOT_FOUND, "there is no such page\n", TEXT
 
     def _page(self, kind: Kind, parts: list[str], last: str) -> Answer:
-        """The page below /run/, say; the last part is empty in the address of a page."""
+        """The page below /run/, say; the last part is empty in the address of a
+        page.
+        """
         assert isinstance(self.server, Server)
         watch = self.server.watch
         known = last in ("", "version", "data.json")
@@ -141,7 +151,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+    def send_error(
+        self, code: int, message: str | None = None, explain: str | None = None
+    ) -> None:
         """Answers a request that cannot be understood."""
         self.close_connection = True
         self._send(code, f"{message or 'this request cannot be understood'}\n", TEXT)

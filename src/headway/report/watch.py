@@ -1,7 +1,8 @@
-"""The pages that a folder of runs has now: the list of all, and the page of each, as data.
+"""The pages that a folder of runs has now: the list of all, and the page of each, as
+data.
 
-Whether something changed is seen from names, times and sizes alone; a page is made when it is asked
-for, and kept until a run of it changes.
+Whether something changed is seen from names, times and sizes alone; a page is made when
+it is asked for, and kept until a run of it changes.
 """
 
 import hashlib
@@ -34,7 +35,9 @@ NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison
 
 @dataclass(frozen=True)
 class Shown:
-    """The page of an address: its kind, the name in it, the runs, and the version of the page."""
+    """The page of an address: its kind, the name in it, the runs, and the version of
+    the page.
+    """
 
     kind: Kind
     name: Name
@@ -43,10 +46,11 @@ class Shown:
 
 
 class Watch:
-    """The runs in a folder, in its sweeps and in its folders of sweeps, and the pages of them.
+    """The runs in a folder, in its sweeps and in its folders of sweeps, and the pages
+    of them.
 
-    What is not in the folder itself is not looked at. Folders behind links that lead out of it are
-    left out; a run with a file behind such a link is refused.
+    What is not in the folder itself is not looked at. Folders behind links that lead
+    out of it are left out; a run with a file behind such a link is refused.
 
     Args:
         folder: that holds runs' folders, or sweeps' folders, or a run's own.
@@ -67,7 +71,8 @@ class Watch:
         self._folders()
 
     def find(self, kind: Kind, name: Name = ()) -> Shown | None:
-        """The page under a name, if there is such a thing; the folder is looked through once.
+        """The page under a name, if there is such a thing; the folder is looked through
+        once.
 
         Raises:
             HeadwayError: if the folder is gone or cannot be read any more.
@@ -149,10 +154,13 @@ class Watch:
             marks = dict(self._marks(folder))
         except HeadwayError as error:
             return Entry(name, folder, _digest([str(error)]), refused=str(error))
-        return Entry(name, folder, _digest(marks), max(marks.values(), default=0.0) or None)
+        return Entry(
+            name, folder, _digest(marks), max(marks.values(), default=0.0) or None
+        )
 
     def _marks(self, folder: Path) -> Iterator[tuple[str, float]]:
-        """Texts by which a change of a run's folder is noticed, with times in seconds, or 0.
+        """Texts by which a change of a run's folder is noticed, with times in seconds,
+        or 0.
 
         Raises:
             HeadwayError: if it cannot be read, or something in it must not be.
@@ -168,7 +176,9 @@ class Watch:
                 self._require_inside(entry)
                 if not is_there(folder / "outcome.json") and is_held(folder / ".lock"):
                     yield "running", 0.0
-            elif entry.name.endswith((".json", ".jsonl")) and not entry.name.startswith("."):
+            elif entry.name.endswith((".json", ".jsonl")) and not entry.name.startswith(
+                "."
+            ):
                 self._require_file(entry)
                 if mark := _mark(entry):  # else gone in the meantime
                     yield mark, entry.stat().st_mtime
@@ -180,7 +190,9 @@ class Watch:
             raise HeadwayError(f"{where} is a link that leads out of {self.folder}")
 
     def _require_file(self, entry: os.DirEntry[str]) -> None:
-        """Refuses what only looks like a file, too: reading from a pipe would wait for ever."""
+        """Refuses what only looks like a file, too: reading from a pipe would wait for
+        ever.
+        """
         self._require_inside(entry)
         with clear_io_errors(Path(entry), "read"):
             if not entry.is_file():

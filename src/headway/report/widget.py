@@ -1,4 +1,6 @@
-"""A run's circuit and curves as a widget of a notebook, whose state Python reads and sets."""
+"""A run's circuit and curves as a widget of a notebook, whose state Python reads and
+sets.
+"""
 
 from typing import Any
 
@@ -16,17 +18,22 @@ try:
     import anywidget
     import traitlets
 except ImportError:
-    raise HeadwayError("a widget needs anywidget: pip install 'headway[notebook]'") from None
+    raise HeadwayError(
+        "a widget needs anywidget: pip install 'headway[notebook]'"
+    ) from None
 
 
 class View(anywidget.AnyWidget):
-    """A run in a notebook: clicks there set these values, and values set here are shown there.
+    """A run in a notebook: clicks there set these values, and values set here are shown
+    there.
 
     Where no script runs, as on GitHub, a picture of the circuit stands in its place.
 
     Attributes:
-        step: of the checkpoint that is shown; another number becomes that of the nearest one.
-        path: the chosen path, or None; an `AttentionPath` or text, `view.path = "L1.H0 s0←s2"`.
+        step: of the checkpoint that is shown; another number becomes that of the
+            nearest one.
+        path: the chosen path, or None; an `AttentionPath` or text, `view.path = "L1.H0
+            s0←s2"`.
         cut: whether the chosen path is cut out of the circuit.
         paths: of the circuit, by what the page calls them.
         still: that picture, as PNG in base64; None without matplotlib.
@@ -63,7 +70,11 @@ class View(anywidget.AnyWidget):
         asked = proposal["value"]
         path = AttentionPath.parse(asked) if isinstance(asked, str) else asked
         allowed = ", ".join(map(str, self.paths.values()))
-        told = f"none or one of {allowed}" if allowed else "none, as the circuit has no path"
+        told = (
+            f"none or one of {allowed}"
+            if allowed
+            else "none, as the circuit has no path"
+        )
         require(path is None or path in self.paths.values(), "path", asked, told)
         return path
 
@@ -82,4 +93,6 @@ class View(anywidget.AnyWidget):
         return shown
 
     def __repr__(self) -> str:
-        return f"View of {self._name}: step {self.step}, path {self.path}, cut {self.cut}"
+        return (
+            f"View of {self._name}: step {self.step}, path {self.path}, cut {self.cut}"
+        )

@@ -1,4 +1,6 @@
-"""Clamped trainings of a run, one for every path of its circuit, and what depends on what."""
+"""Clamped trainings of a run, one for every path of its circuit, and what depends on
+what.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,11 +29,12 @@ def depend(
     retry_failed: bool = False,
     training: SweepWatch | None = None,
 ) -> Dependence:
-    """The dependences in a run's circuit: each path is clamped in a training of its own.
+    """The dependences in a run's circuit: each path is clamped in a training of its
+    own.
 
-    It measures whether every other path still forms, and whether every hop is still learnt. The
-    trainings lie in a folder within the run's, as a sweep; what is done there is not done again.
-    The findings are left in the run's `dependence.json`.
+    It measures whether every other path still forms, and whether every hop is still
+    learnt. The trainings lie in a folder within the run's, as a sweep; what is done
+    there is not done again. The findings are left in the run's `dependence.json`.
 
     Args:
         run: in which a circuit was discovered, or its folder.
@@ -43,8 +46,9 @@ def depend(
         training: called with every change in the trainings.
 
     Raises:
-        HeadwayError: if the run cannot be compared with clamped ones, no circuit was discovered, a
-            path is none of the circuit, a step is beyond the end, or a training fails.
+        HeadwayError: if the run cannot be compared with clamped ones, no circuit was
+            discovered, a path is none of the circuit, a step is beyond the end, or a
+            training fails.
     """
     run = Run.open(run)
     plan = clamped_plan(run, paths, after, until)
@@ -52,7 +56,9 @@ def depend(
     place = run.owned(plan.name)
     board = sweep(plan, place, engine, retry_failed, training)
     for name in board.named("failed"):
-        raise HeadwayError(f"{place / name}: training failed: {board.runs[name].message}")
+        raise HeadwayError(
+            f"{place / name}: training failed: {board.runs[name].message}"
+        )
     clamped = [Run.open(place / name) for name in plan.runs]
     with run.writing():
         found = dependence(run, clamped, saved_discovery(run).circuit.paths)
@@ -66,21 +72,26 @@ def clamped_plan(
     after: int = 0,
     until: int | None = None,
 ) -> Plan:
-    """The trainings with a path clamped each, by its name; called after the folder they lie in.
+    """The trainings with a path clamped each, by its name; called after the folder they
+    lie in.
 
-    Each has as many steps as the free run's `schedule`, so that the learning rate is the same at
-    every step.
+    Each has as many steps as the free run's `schedule`, so that the learning rate is
+    the same at every step.
 
-    Paths by which a position keeps what stands there, such as `s1←s1`, are not clamped: it has that
-    without any attention, too.
+    Paths by which a position keeps what stands there, such as `s1←s1`, are not clamped:
+    it has that without any attention, too.
 
     Raises:
         HeadwayError: as `depend` does, but for what goes wrong in training.
     """
     require_comparable(run)
     names = clampable(run.task)
-    circuit = [path for path in saved_discovery(run).circuit.paths if path.relation in names]
-    require(bool(circuit), "circuit", "without paths", "one with a path that is no stay")
+    circuit = [
+        path for path in saved_discovery(run).circuit.paths if path.relation in names
+    ]
+    require(
+        bool(circuit), "circuit", "without paths", "one with a path that is no stay"
+    )
     chosen = [AttentionPath.parse(str(path)) for path in paths] or circuit
     allowed = f"one of the circuit that is no stay: {', '.join(map(str, circuit))}"
     for path in chosen:
@@ -105,8 +116,8 @@ def clamped_plan(
 
 
 def require_comparable(run: Run) -> None:
-    """Raises `HeadwayError` unless the run is done and its seed, trained again with a clamp, would
-    differ by the clamp alone."""
+    """Raises `HeadwayError` unless the run is done and its seed, trained again with a
+    clamp, would differ by the clamp alone."""
     training = run.config.training
     outcome = run.outcome() or {}
     curriculum = training.curriculum
@@ -115,19 +126,24 @@ def require_comparable(run: Run) -> None:
     if isinstance(training, Elsewhere):
         problem = "it was trained by a loop of your own: see Recorder"
     elif outcome.get("status") != "done":
-        problem = f"its training is not done: {command('train', '--resume', run.folder)}"
+        problem = (
+            f"its training is not done: {command('train', '--resume', run.folder)}"
+        )
     elif training.clamped:
         clamped = ", ".join(training.clamped)
         problem = f"training.clamped = {clamped}: its circuit grew with a clamp"
     elif curriculum.judged(0, run.config.task) is not None:
         problem = (
-            f"training.curriculum = {curriculum.kind}: its stages begin when hops are learnt, so a"
-            " clamped training would be asked other things; train with another curriculum"
+            f"training.curriculum = {curriculum.kind}: its stages begin when hops "
+            "are learnt, so a"
+            " clamped training would be asked other things; train with another "
+            "curriculum"
             " (headway train fast deepening=false)"
         )
     elif given_up:
         problem = (
-            f"it gave {counted(given_up, 'attempt')} up, so it did not learn from the weights of"
+            f"it gave {counted(given_up, 'attempt')} up, so it did not learn from "
+            "the weights of"
             f" seed {run.config.seed}: train another seed, with training.patience=0"
         )
     if problem is not None:
@@ -135,12 +151,17 @@ def require_comparable(run: Run) -> None:
 
 
 def schedule(run: Run) -> int:
-    """The step at which a done run's learning rate is zero by its schedule, or the last allowed.
+    """The step at which a done run's learning rate is zero by its schedule, or the last
+    allowed.
 
-    Where rates fall as soon as the loss is small (`training.cooldown_below`), a clamped training of
-    so many steps begins to cool down when the run did, at the latest.
+    Where rates fall as soon as the loss is small (`training.cooldown_below`), a clamped
+    training of so many steps begins to cool down when the run did, at the latest.
     """
     config = run.config.training
     begins = config.steps - config.cooldown_steps
-    small = [line["step"] for line in run.metrics() if line["val_loss"] < config.cooldown_below]
+    small = [
+        line["step"]
+        for line in run.metrics()
+        if line["val_loss"] < config.cooldown_below
+    ]
     return min([begins, *small]) + config.cooldown_steps

@@ -22,15 +22,17 @@ from headway.userfile import Source, described, keep
 def carry_out(folder: Path, trusted: Source | None) -> str | None:
     """Goes on with the run in a folder, from where it is, to its end.
 
-    A run that is done is left as it is, and one that another process writes to is left to it.
+    A run that is done is left as it is, and one that another process writes to is left
+    to it.
 
     Args:
         folder: of the run, which is there.
-        trusted: the file of its task that this process may execute, if it is a user's own.
+        trusted: the file of its task that this process may execute, if it is a user's
+            own.
 
     Returns:
-        Why it failed, where its folder does not tell: it cannot be read, its task has changed or
-        breaks, the memory does not suffice, …
+        Why it failed, where its folder does not tell: it cannot be read, its task has
+        changed or breaks, the memory does not suffice, …
     """
     if trusted is not None:
         keep(trusted.line())
@@ -55,13 +57,22 @@ class Engine(AbstractContextManager["Engine"]):
     They are started when they are needed, within `with engine:`, and killed at its end.
 
     Args:
-        workers: the most processes side by side; by default as many as there are cores for.
+        workers: the most processes side by side; by default as many as there are cores
+            for.
     """
 
     def __init__(self, workers: int | None = None):
-        require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+        require(
+            workers is None or workers >= 1,
+            "workers",
+            workers,
+            "a whole number of at least 1",
+        )
         self.workers = workers
-        self._processes, self._idle = list[subprocess.Popen[bytes]](), list[Connection]()
+        self._processes, self._idle = (
+            list[subprocess.Popen[bytes]](),
+            list[Connection](),
+        )
 
     def __exit__(self, *error: object) -> None:
         """Ends what is being computed, at whatever step it is."""
@@ -81,8 +92,8 @@ class Engine(AbstractContextManager["Engine"]):
     def submit(self, folder: Path, config: RunConfig) -> Future[str | None]:
         """Lets a process carry out the run in a folder (see `carry_out`).
 
-        The result is an `EOFError` or `OSError` if the process ended before, and a `HeadwayError`
-        if there can be no process.
+        The result is an `EOFError` or `OSError` if the process ended before, and a
+        `HeadwayError` if there can be no process.
         """
         future = Future[str | None]()
 
@@ -96,7 +107,9 @@ class Engine(AbstractContextManager["Engine"]):
         return future
 
     def answer(self, folder: Path, config: RunConfig) -> str | None:
-        """The answer of a process, a new one if none is idle, that carries a run out."""
+        """The answer of a process, a new one if none is idle, that carries a run
+        out.
+        """
         every, idle = self._processes, self._idle
         if idle:
             end = idle.pop()
@@ -120,7 +133,10 @@ def _worker() -> tuple[subprocess.Popen[bytes], Connection]:
     ours, theirs = Pipe()
     deaf = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)"
     path = f"sys.path[:] = {[*map(os.path.abspath, filter(None, sys.path))]}"
-    program = f"{deaf}; {path}; from headway.sweeps.engines import work; work({theirs.fileno()})"
+    program = (
+        f"{deaf}; {path}; from headway.sweeps.engines import work; "
+        f"work({theirs.fileno()})"
+    )
     try:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", program, *sys.argv],
@@ -135,8 +151,8 @@ def _worker() -> tuple[subprocess.Popen[bytes], Connection]:
 
 
 def work(pipe: int) -> None:
-    """Carries out the runs that this process is told of, as if it were the one that tells of them;
-    ends with that one, at whatever step it is."""
+    """Carries out the runs that this process is told of, as if it were the one that
+    tells of them; ends with that one, at whatever step it is."""
     end, runs = Connection(pipe), SimpleQueue[Any]()
     del sys.argv[0]
 

@@ -22,10 +22,12 @@ class RayEngine(Engine):
     Tasks write to the sweep's folder, which the nodes must share.
 
     Args:
-        address: of the cluster, `host:port` or `ray://host:port`; by default the environment's
-            RAY_ADDRESS, or a cluster of this machine alone for as long as the sweep takes.
+        address: of the cluster, `host:port` or `ray://host:port`; by default the
+            environment's RAY_ADDRESS, or a cluster of this machine alone for as long as
+            the sweep takes.
         workers: at most so many tasks side by side; by default as many as fit.
-        gpus_per_run: GPUs of a task; a fraction shares one. By default 1 for runs on a GPU, else 0.
+        gpus_per_run: GPUs of a task; a fraction shares one. By default 1 for runs on a
+            GPU, else 0.
     """
 
     def __init__(
@@ -44,15 +46,21 @@ class RayEngine(Engine):
 
     def __enter__(self) -> Self:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # A run without a GPU keeps its view of the GPUs; Ray would warn without an answer.
+        # A run without a GPU keeps its view of the GPUs; Ray would warn without an
+        # answer.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
             import ray
         except ImportError:
-            raise HeadwayError("the engine ray needs Ray: pip install 'headway[ray]'") from None
+            raise HeadwayError(
+                "the engine ray needs Ray: pip install 'headway[ray]'"
+            ) from None
         self._ray, self._ours = ray, not ray.is_initialized()
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
-        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        options: dict[str, Any] = {
+            "logging_level": logging.ERROR,
+            "log_to_driver": False,
+        }
         if address == "local":
             options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
         elif self._ours and address != "auto":
@@ -60,8 +68,16 @@ class RayEngine(Engine):
         try:
             if self._ours:
                 ray.init(address=address, **options)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-            raise HeadwayError(f"cannot use Ray at {address}: {described(error)}") from None
+        except (
+            ConnectionError,
+            RuntimeError,
+            ValueError,
+            TimeoutError,
+            OSError,
+        ) as error:
+            raise HeadwayError(
+                f"cannot use Ray at {address}: {described(error)}"
+            ) from None
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -78,11 +94,14 @@ class RayEngine(Engine):
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         fitting = list[int]()
         for node in nodes:
-            shares = [node.get(kind, 0.0) / count for kind, count in asked.items() if count]
+            shares = [
+                node.get(kind, 0.0) / count for kind, count in asked.items() if count
+            ]
             fitting.append(int(min(shares)))
         if not any(fitting):
             raise HeadwayError(
-                f"a run asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs (threads,"
+                f"a run asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs "
+                "(threads,"
                 " --gpus-per-run): no node of the cluster has both"
             )
         return self.workers or sum(fitting)
@@ -118,7 +137,8 @@ def on_node(folder: Path, trusted: Source | None, command: Sequence[str]) -> str
     """
     if not is_there(folder):
         raise HeadwayError(
-            f"{folder.parent} is not the same folder on all nodes of the cluster: put the sweep"
+            f"{folder.parent} is not the same folder on all nodes of the cluster: "
+            "put the sweep"
             " into one that they share"
         )
     sys.argv = [*command]
@@ -126,7 +146,9 @@ def on_node(folder: Path, trusted: Source | None, command: Sequence[str]) -> str
 
 
 def require_reachable(address: str) -> None:
-    """Raises `HeadwayError` unless something answers at an address; Ray would try for minutes."""
+    """Raises `HeadwayError` unless something answers at an address; Ray would try for
+    minutes.
+    """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")

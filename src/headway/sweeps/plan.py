@@ -1,4 +1,6 @@
-"""A plan: which runs a sweep is made of, each under a name of its own, and where it comes from."""
+"""A plan: which runs a sweep is made of, each under a name of its own, and where it
+comes from.
+"""
 
 import itertools
 import math
@@ -27,7 +29,8 @@ class Plan:
     """The runs of a sweep.
 
     Attributes:
-        name: of the whole; the sweep's folder is called after it unless another is given.
+        name: of the whole; the sweep's folder is called after it unless another is
+            given.
         runs: the config of every run, by the name of its folder.
         format: of its file.
     """
@@ -38,23 +41,35 @@ class Plan:
 
     def __post_init__(self):
         if not self.runs:
-            raise HeadwayError(f"{self.name}: the plan is empty: it must have at least one run")
+            raise HeadwayError(
+                f"{self.name}: the plan is empty: it must have at least one run"
+            )
         for name, config in self.runs.items():
-            is_name = isinstance(name, str) and name.isprintable() and NAME.fullmatch(name)
-            allowed = "a folder's name: no slash, no dot in front, at most 200 characters"
+            is_name = (
+                isinstance(name, str) and name.isprintable() and NAME.fullmatch(name)
+            )
+            allowed = (
+                "a folder's name: no slash, no dot in front, at most 200 characters"
+            )
             require(bool(is_name), "a run's name", name, allowed)
-            require(isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig")
+            require(
+                isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig"
+            )
 
 
-def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Mapping[str, Any]) -> Plan:
+def grid(
+    base: str | RunConfig | Callable[..., RunConfig], axes: Mapping[str, Any]
+) -> Plan:
     """A plan of every combination of some fields' values.
 
         grid("fast", {"model.n_layers": "1..8", "seed": range(8)})
 
     Args:
-        base: a config, the name of a recipe or of a Python file with a task, or a function that
-            returns a config. A field that is one of the function's arguments is passed to it.
-        axes: the values of every field by its name: written in the grammar, or as they are.
+        base: a config, the name of a recipe or of a Python file with a task, or a
+            function that returns a config. A field that is one of the function's
+            arguments is passed to it.
+        axes: the values of every field by its name: written in the grammar, or as they
+            are.
 
     Raises:
         HeadwayError: if a field is unknown, has no values or one that is not allowed.
@@ -63,10 +78,13 @@ def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Mapping[str, An
     return crossed(made.name, {"": made}, [*axes.items()])
 
 
-def crossed(name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]]) -> Plan:
+def crossed(
+    name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]]
+) -> Plan:
     """A plan of every base with every combination of some fields' values (see `grid`).
 
-    A run is named by its base, if that has a name, and by what varies, or by all if nothing does.
+    A run is named by its base, if that has a name, and by what varies, or by all if
+    nothing does.
 
     Raises:
         HeadwayError: if the values do not fit (see `grid`), or two runs have one name.
@@ -75,7 +93,12 @@ def crossed(name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]
     for of_base, base in bases.items():
         values = fields.values_in(axes, hints_in(base), _axis)
         count = math.prod(map(len, values.values()))
-        require(count <= fields.MOST, "the grid's number of runs", count, f"at most {fields.MOST}")
+        require(
+            count <= fields.MOST,
+            "the grid's number of runs",
+            count,
+            f"at most {fields.MOST}",
+        )
         varied = [field for field in values if len(values[field]) > 1] or list(values)
         short = fields.short_names(varied)
         for combination in itertools.product(*values.values()):
@@ -86,7 +109,8 @@ def crossed(name: str, bases: Mapping[str, Base], axes: Sequence[tuple[str, Any]
             run = ",".join(filter(None, (of_base, cell))) or f"seed={config.seed}"
             if run in runs:
                 raise HeadwayError(
-                    f"{name}: two configs are called {run}: every run needs a name of its own"
+                    f"{name}: two configs are called {run}: every run needs a name "
+                    "of its own"
                 )
             runs[run] = config
     return Plan(name, runs)
@@ -103,7 +127,9 @@ def _configured(base: Base, given: Mapping[str, Any], cell: str) -> RunConfig:
 
 def _axis(name: str, given: Any, hint: Any) -> list[Any]:
     """The values of a field of a grid."""
-    values = fields.values_of(name, given, hint) if isinstance(given, str) else list(given)
+    values = (
+        fields.values_of(name, given, hint) if isinstance(given, str) else list(given)
+    )
     require(bool(values), name, values, "at least one value")
     return values
 
@@ -117,8 +143,9 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     """The plan that a user names.
 
     Args:
-        source: a recipe's name; a Python file that defines a task, or `recipe()`, which returns a
-            `RunConfig`, or `plan()`, which returns a dict of them by name; or a sweep's folder.
+        source: a recipe's name; a Python file that defines a task, or `recipe()`, which
+            returns a `RunConfig`, or `plan()`, which returns a dict of them by name; or
+            a sweep's folder.
         texts: a grid to cross it with, each `FIELD=VALUES`.
 
     Raises:
@@ -126,10 +153,17 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     """
     axes = [*map(fields.split, texts)]
     path = Path(source)
-    if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
+    if path.suffix == ".py" and callable(
+        plan := getattr(userfile.load(path), "plan", None)
+    ):
         returned: Any = userfile.called(path, plan)
         try:
-            require(isinstance(returned, dict), "plan()", returned, "a dict of RunConfig by name")
+            require(
+                isinstance(returned, dict),
+                "plan()",
+                returned,
+                "a dict of RunConfig by name",
+            )
             planned = Plan(path.stem, returned)
             bases = {name: Base.of(config) for name, config in planned.runs.items()}
             return crossed(planned.name, bases, axes)
@@ -137,9 +171,13 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
             raise HeadwayError(f"{path}: {error}") from None
     if str(source) not in RECIPES and is_folder(path):
         if not is_there(path / PLAN):
-            raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
+            raise HeadwayError(
+                f"{path} is a folder without {PLAN}: no sweep was started in it"
+            )
         if axes:
-            raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
+            raise HeadwayError(
+                f"{path} is a sweep's folder: its plan is not crossed with a grid"
+            )
         return read_plan(path)
     base = base_of(str(source))
     return crossed(base.name, {"": base}, axes)
@@ -149,8 +187,8 @@ def read_plan(folder: Path) -> Plan:
     """The plan of the sweep in a folder.
 
     Raises:
-        HeadwayError: if it cannot be read, is of another format, or names a file that the user does
-            not trust.
+        HeadwayError: if it cannot be read, is of another format, or names a file that
+            the user does not trust.
     """
     return fields.found_in(Plan, read_json(folder / PLAN), str(folder / PLAN))
 
@@ -158,7 +196,8 @@ def read_plan(folder: Path) -> Plan:
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:
     """The folder of a sweep for which none is named.
 
-    The one that the plan comes from; else one in `runs/`, named after the plan and the grid.
+    The one that the plan comes from; else one in `runs/`, named after the plan and the
+    grid.
     """
     if is_there(Path(source) / PLAN):
         return Path(source)

@@ -1,4 +1,6 @@
-"""A sweep: a plan in a folder, carried out by an engine. What is done is what the folders say."""
+"""A sweep: a plan in a folder, carried out by an engine. What is done is what the
+folders say.
+"""
 
 import contextlib
 import time
@@ -21,7 +23,13 @@ from headway.tasks.checking import require_sound
 from headway.tasks.registry import keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.files import clear_io_errors, is_there, owned, whole_lines, write_json
+from headway.training.files import (
+    clear_io_errors,
+    is_there,
+    owned,
+    whole_lines,
+    write_json,
+)
 from headway.training.finding import PLAN
 from headway.training.run import Evaluation
 from headway.training.size import n_weights
@@ -29,15 +37,15 @@ from headway.training.size import n_weights
 State = Literal["waiting", "running", "done", "failed"]
 
 TRIES = 4
-"""The times a run is begun before it is given up, if its process is ended from outside each time:
-once, and resumed three times."""
+"""The times a run is begun before it is given up, if its process is ended from outside
+each time: once, and resumed three times."""
 LOST = "its process ended from outside or crashed (was there enough memory?)"
 TICK = 0.2
 """The most seconds until the folders are looked at again."""
 
 SweepWatch = Callable[["Board", str | None], None]
-"""Called with how all runs stand and the name of the one that stands differently; now and then
-without a name."""
+"""Called with how all runs stand and the name of the one that stands differently; now
+and then without a name."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,8 @@ class Standing:
 
 
 class Board:
-    """The state of every run of a sweep. (A step takes at least as long as 1e7 multiplications.)
+    """The state of every run of a sweep. (A step takes at least as long as 1e7
+    multiplications.)
 
     Args:
         configs: of every run by name.
@@ -95,7 +104,9 @@ class Board:
 
     @property
     def share(self) -> float:
-        """The share of all computing that is done; a run that has ended counts as whole."""
+        """The share of all computing that is done; a run that has ended counts as
+        whole.
+        """
         done = list[float]()
         for name, run in self.runs.items():
             share = 1.0 if run.has_ended else run.step / self.steps[name]
@@ -112,7 +123,8 @@ class Board:
 
 
 def standing(run: Run) -> Standing:
-    """The state of a run, whose folder need not be there: ended, or at its last evaluation.
+    """The state of a run, whose folder need not be there: ended, or at its last
+    evaluation.
 
     Raises:
         HeadwayError: if that cannot be read.
@@ -143,14 +155,17 @@ def sweep(
     retry_failed: bool = False,
     watch: SweepWatch | None = None,
 ) -> Board:
-    """Carries out what is not done yet of a plan, in a folder with a run folder per config.
+    """Carries out what is not done yet of a plan, in a folder with a run folder per
+    config.
 
-    It can be interrupted or killed at any moment and called again. Several processes may work in
+    It can be interrupted or killed at any moment and called again. Several processes
+    may work in
     one folder: none repeats what another has done or is doing.
 
     Args:
         plan: the plan, or what `load_plan` takes.
-        folder: of the sweep; by default the one that the plan comes from, or one in `runs/`.
+        folder: of the sweep; by default the one that the plan comes from, or one in
+            `runs/`.
         engine: that carries the runs out; by default worker processes on this machine.
         retry_failed: whether runs that have failed are tried again.
         watch: called with every change, to show progress.
@@ -159,8 +174,9 @@ def sweep(
         How every run of the plan has ended.
 
     Raises:
-        HeadwayError: if a task cannot be used, the folder holds other configs under the same names,
-            or the engine cannot start. Runs that fail do not stop the others.
+        HeadwayError: if a task cannot be used, the folder holds other configs under the
+            same names, or the engine cannot start. Runs that fail do not stop the
+            others.
     """
     source = plan.name if isinstance(plan, Plan) else plan
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
@@ -170,7 +186,10 @@ def sweep(
     with engine if engine is not None else Engine() as engine:
         begin(place, plan)
         watch = watch if watch is not None else lambda board, name: None
-        runs = {name: Run(place.absolute() / name, config) for name, config in plan.runs.items()}
+        runs = {
+            name: Run(place.absolute() / name, config)
+            for name, config in plan.runs.items()
+        }
         return Carrier(runs, engine, retry_failed, watch).carry_out()
 
 
@@ -208,9 +227,13 @@ class Carrier:
                     if losses[name] == TRIES:
                         self.settle(name, f"{LOST}, {TRIES} times")
                     else:
-                        self.tell(name, Standing(step=board.runs[name].step, message=LOST))
+                        self.tell(
+                            name, Standing(step=board.runs[name].step, message=LOST)
+                        )
             for name in running.values():
-                with contextlib.suppress(HeadwayError):  # which its process meets too, and tells
+                with contextlib.suppress(
+                    HeadwayError
+                ):  # which its process meets too, and tells
                     now = standing(self.runs[name])
                     if now.state == "running":
                         self.tell(name, now)
@@ -230,7 +253,9 @@ class Carrier:
         return Board(configs, states)
 
     def is_free(self, name: str) -> bool:
-        """Tell whether a run, whose folder is made if it is not there, can be gone on with now."""
+        """Tell whether a run, whose folder is made if it is not there, can be gone on
+        with now.
+        """
         run = self.runs[name]
         try:
             if not is_there(run.folder):
@@ -240,12 +265,16 @@ class Carrier:
                 self.tell(name, Standing("failed", message=str(error)))
                 return False
         now = standing(run)
-        is_free = now.state == "waiting" or (now.state == "failed" and self.retry_failed)
+        is_free = now.state == "waiting" or (
+            now.state == "failed" and self.retry_failed
+        )
         self.tell(name, Standing("running", now.step, now.loss) if is_free else now)
         return is_free
 
     def settle(self, name: str, failure: str | None) -> None:
-        """Takes note of what became of a run: done, failed, or another process has it."""
+        """Takes note of what became of a run: done, failed, or another process has
+        it.
+        """
         run = self.runs[name]
         try:
             if failure is not None:
@@ -254,7 +283,9 @@ class Carrier:
             now = standing(run)
         except HeadwayError as error:  # which the board tells alone
             now = Standing("failed", message=failure or str(error))
-        self.tell(name, now if now.has_ended else Standing("running", now.step, now.loss))
+        self.tell(
+            name, now if now.has_ended else Standing("running", now.step, now.loss)
+        )
 
     def tell(self, name: str, now: Standing) -> None:
         """Takes note of how a run stands, and tells of it if it stood otherwise."""
@@ -265,14 +296,17 @@ class Carrier:
 
 
 def begin(folder: Path, plan: Plan) -> None:
-    """Makes a sweep's folder, or adds the new runs to the plan of the one that is there.
+    """Makes a sweep's folder, or adds the new runs to the plan of the one that is
+    there.
 
     Raises:
-        HeadwayError: if it is the folder of a run or has another config under a plan's name, a run
-            in it is a link, or the disk does not take it.
+        HeadwayError: if it is the folder of a run or has another config under a plan's
+            name, a run in it is a link, or the disk does not take it.
     """
     if is_there(folder / "config.json"):
-        raise HeadwayError(f"{folder} is the folder of a run: choose another one for the sweep")
+        raise HeadwayError(
+            f"{folder} is the folder of a run: choose another one for the sweep"
+        )
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
         for name in (PLAN, *plan.runs):
@@ -283,7 +317,8 @@ def begin(folder: Path, plan: Plan) -> None:
                 begun = Run.open(folder / name) if is_there(folder / name) else None
                 if begun is not None and begun.changed:
                     raise HeadwayError(
-                        f"{begun.folder}: {begun.changed}: put the file back as it was, or choose"
+                        f"{begun.folder}: {begun.changed}: put the file back as it "
+                        "was, or choose"
                         " another folder"
                     )
                 before = known.runs.get(name, config) if begun is None else begun.config
@@ -297,7 +332,9 @@ def begin(folder: Path, plan: Plan) -> None:
 
 
 def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
-    """Raises `HeadwayError` with the first field in which a run differs from the planned one."""
+    """Raises `HeadwayError` with the first field in which a run differs from the
+    planned one.
+    """
     if there == planned:
         return
     before = flat(there)
@@ -307,6 +344,7 @@ def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
     then = said(before.get(first))
     now = said(after.get(first))
     raise HeadwayError(
-        f"{folder} is there already with {first} = {then}, not {now}: choose another folder, or"
+        f"{folder} is there already with {first} = {then}, not {now}: choose "
+        "another folder, or"
         " other names"
     )

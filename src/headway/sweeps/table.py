@@ -1,4 +1,6 @@
-"""One table of many runs: a row per run, a column per field of the config or final figure."""
+"""One table of many runs: a row per run, a column per field of the config or final
+figure.
+"""
 
 import csv
 import io
@@ -32,21 +34,26 @@ UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 def table(
     folder: str | Path = "runs", where: Sequence[str] = (), sort: str | None = None
 ) -> list[Row]:
-    """The runs in a folder, in its sweeps and in its folders of sweeps, as rows for a `DataFrame`.
+    """The runs in a folder, in its sweeps and in its folders of sweeps, as rows for a
+    `DataFrame`.
 
-    Every row has the run's name, folder and status, why it failed, every field of its config by
-    dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so on,
-    `seconds`, `given_up_steps`, `attempts`, `useful_heads`, `accuracy`; None where it is not known
-    yet. With a fixed training set there are `training_set.loss` and `training_set.accuracy`, too.
-    What cannot be read has the status `unreadable`, and the reason in `message`.
+    Every row has the run's name, folder and status, why it failed, every field of its
+    config by
+    dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so
+    on, `seconds`, `given_up_steps`, `attempts`, `useful_heads`, `accuracy`; None where
+    it is not known yet. With a fixed training set there are `training_set.loss` and
+    `training_set.accuracy`, too. What cannot be read has the status `unreadable`, and
+    the reason in `message`.
 
     Args:
         folder: that holds run folders, or sweeps' folders, or both; or a run's own.
         where: which rows to keep, each `FIELD=VALUES`; all must hold.
-        sort: the column to sort by; rows without a value come last. By default, by name.
+        sort: the column to sort by; rows without a value come last. By default, by
+            name.
 
     Raises:
-        HeadwayError: if there is no such folder, field or column, or a value is not one.
+        HeadwayError: if there is no such folder, field or column, or a value is not
+            one.
     """
     rows = [row_of(path) for path in run_folders(Path(folder))]
     if where:
@@ -95,7 +102,9 @@ def _figures(run: Run) -> Row:
 
 
 def accuracies(evaluation: Row) -> Row:
-    """The accuracy of an evaluation; on a fixed training set, if there is one, its loss, too."""
+    """The accuracy of an evaluation; on a fixed training set, if there is one, its
+    loss, too.
+    """
     shares: Row = {"accuracy": mean_accuracy(evaluation)}
     trained = evaluation.get("training_set")
     if trained is not None:
@@ -127,8 +136,9 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 def cell(value: Any) -> str:
     """A value as a cell of a table, on one line.
 
-    Numbers are written as they are. A text that a spreadsheet would take for a formula begins with
-    an apostrophe. Control characters and bytes that are no text are escaped.
+    Numbers are written as they are. A text that a spreadsheet would take for a formula
+    begins with an apostrophe. Control characters and bytes that are no text are
+    escaped.
     """
     if value is None:
         return ""
@@ -139,7 +149,9 @@ def cell(value: Any) -> str:
 
 
 def _annotations() -> dict[str, Any]:
-    """The annotation of every field by which rows are chosen: those of all tasks known."""
+    """The annotation of every field by which rows are chosen: those of all tasks
+    known.
+    """
     found = {"task.kind": Literal[*OFFERED], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():

@@ -1,6 +1,8 @@
-"""Doubts about answers: undecided, too easy, at no role of a chain, or out of reach of paths.
+"""Doubts about answers: undecided, too easy, at no role of a chain, or out of reach of
+paths.
 
-They are as good as a sample is. What is too easy is found by trying rules that look nothing up.
+They are as good as a sample is. What is too easy is found by trying rules that look
+nothing up.
 """
 
 from collections.abc import Iterator
@@ -22,12 +24,17 @@ NOTABLE = 0.5
 
 
 def doubts_of(task: Task, batch: Batch) -> Doubts:
-    """Oddities of the answers in some hundred sequences of a task whose shapes are right."""
+    """Oddities of the answers in some hundred sequences of a task whose shapes are
+    right.
+    """
     asked = task.targets.asked(batch.targets)
     for i, hop in enumerate(task.hops):
         asks = asked[:, :, i]
         if not asks.any():
-            what = f"{hop} is never asked in {len(asked)} sequences: leave it out of the targets"
+            what = (
+                f"{hop} is never asked in {len(asked)} sequences: leave it out "
+                "of the targets"
+            )
             yield "hops", what
             continue
         if isinstance(task.targets, Tokens) and hop in task.judged:
@@ -39,7 +46,9 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
 
 
 def constant_hops(task: Task, batch: Batch) -> list[str]:
-    """The hops that are asked, and at each query have the same answer in all sequences."""
+    """The hops that are asked, and at each query have the same answer in all
+    sequences.
+    """
     asked = task.targets.asked(batch.targets)
     constant = list[str]()
     for i, hop in enumerate(task.hops):
@@ -54,7 +63,9 @@ def constant_hops(task: Task, batch: Batch) -> list[str]:
     return constant
 
 
-def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
+def _undecided(
+    hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]
+) -> Doubts:
     """Look for answers that differ although their sequences are the same."""
     sequences = batch.inputs.flatten(1)
     _, number = torch.unique(sequences, dim=0, return_inverse=True)
@@ -68,7 +79,9 @@ def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"
 
 
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
-    """Look for answers that are the same, stand at one place, or are the most frequent token."""
+    """Look for answers that are the same, stand at one place, or are the most frequent
+    token.
+    """
     rows, queries = asked.nonzero()[:CASES].T
     answers = batch.targets[rows, queries, i]
     inputs = batch.inputs[rows]
@@ -76,8 +89,13 @@ def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) ->
     positions = first_query + queries
     for rule, share, simpler in _rules(inputs, answers, positions):
         if share - simpler >= NOTABLE * (1 - simpler) > 0:
-            what = f"the answer to {hop} is {rule} in {share:.0%} of {len(answers)} cases"
-            yield "assemble", f"{what}: nothing need be looked up for that; draw others, if it must"
+            what = (
+                f"the answer to {hop} is {rule} in {share:.0%} of {len(answers)} cases"
+            )
+            yield (
+                "assemble",
+                f"{what}: nothing need be looked up for that; draw others, if it must",
+            )
 
 
 def _rules(
@@ -90,8 +108,8 @@ def _rules(
         answers: the answer of each.
         queries: the position of each query.
 
-    Yields: what the rule says, the share of answers for which it is right, and that of a simpler
-        rule.
+    Yields: what the rule says, the share of answers for which it is right, and that of
+        a simpler rule.
     """
     kinds, counts = answers.unique(dim=0, return_counts=True)
     likeliest = kinds[counts.argmax()]
@@ -112,8 +130,12 @@ def _rules(
         )
 
 
-def _share_most_frequent(inputs: Int[Tensor, "case position"], answers: Tensor) -> float:
-    """The share of answers that are the most frequent token of their sequence, not just one."""
+def _share_most_frequent(
+    inputs: Int[Tensor, "case position"], answers: Tensor
+) -> float:
+    """The share of answers that are the most frequent token of their sequence, not just
+    one.
+    """
     frequent = inputs.mode(dim=1).values
     counts = (inputs == frequent[:, None]).sum(1)
     right = (frequent == answers) & (counts > 1)
@@ -121,7 +143,8 @@ def _share_most_frequent(inputs: Int[Tensor, "case position"], answers: Tensor) 
 
 
 def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
-    """The place at which answers stand most often, counted from the start, the end or the query.
+    """The place at which answers stand most often, counted from the start, the end or
+    the query.
 
     Args:
         there: where the answer of each case stands.
@@ -157,7 +180,9 @@ def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
 
 
 def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
-    """Tell if the answer to a chain's query does not always stand at one role of the chain."""
+    """Tell if the answer to a chain's query does not always stand at one role of the
+    chain.
+    """
     n_read = batch.targets.shape[1]
     length = batch.inputs.shape[1]
     queries = batch.roles[:, 0] - (length - n_read)
@@ -194,7 +219,9 @@ def _share_at(
     answers: Tensor,
     asked: Bool[Tensor, "batch chain"],
 ) -> float:
-    """The share of the answers that are asked for that stand at their chain's position."""
+    """The share of the answers that are asked for that stand at their chain's
+    position.
+    """
     length = inputs.shape[1]
     rows = torch.arange(len(positions))[:, None]
     read = inputs[rows, positions.clamp(0, length - 1)]
@@ -204,8 +231,8 @@ def _share_at(
 
 
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:
-    """Look for positions at which something is asked and no path leads away, and for positions
-    that play no role and are at no end of a path."""
+    """Look for positions at which something is asked and no path leads away, and for
+    positions that play no role and are at no end of a path."""
     paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]
     if not paths:
         return
@@ -215,20 +242,30 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
     if alone.any():
         row, query = alone.nonzero()[0].tolist()
         share = alone.sum() / asks.sum()
-        what = f"no relation has a key for {share:.0%} of the asked positions (query {query} of"
+        what = (
+            f"no relation has a key for {share:.0%} of the asked positions "
+            f"(query {query} of"
+        )
         what += f" sequence {row}), but their own may do: else add keys for them"
         yield "relations", what
     if not known.all():
         share = 1 - known.float().mean()
-        what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
-        what += " circuit can name heads that look there: give them one, if heads should"
+        what = (
+            f"{share:.0%} of the positions play no role and no path leads to "
+            "them, so that no"
+        )
+        what += (
+            " circuit can name heads that look there: give them one, if heads should"
+        )
         yield "roles" if task.roles else "relations", what
 
 
 def _ends(
     paths: list[Edges], batch: Batch
 ) -> tuple[Bool[Tensor, "batch position"], Bool[Tensor, "batch position"]]:
-    """The positions from which a path leads, and those that play a role or are an end of a path."""
+    """The positions from which a path leads, and those that play a role or are an end
+    of a path.
+    """
     shape = batch.inputs.shape[:2]
     leads = torch.zeros(shape, dtype=torch.bool, device=batch.targets.device)
     known = leads.scatter(1, batch.roles.flatten(1), True)

@@ -1,4 +1,6 @@
-"""The base of all tasks: a frozen dataclass that draws sequences and names their positions."""
+"""The base of all tasks: a frozen dataclass that draws sequences and names their
+positions.
+"""
 
 import re
 from abc import ABC, abstractmethod
@@ -29,8 +31,9 @@ from headway.tasks.registry import register, require_hints
 from headway.tasks.targets import Targets, Tokens, Vectors
 
 MAKES = {"draw", "assemble", "relations", "shallower"}
-"""Methods of headway's tasks that make the same tensors, whatever default type is set. Those of a
-user's do so where headway calls them, and elsewhere as the user has set it."""
+"""Methods of headway's tasks that make the same tensors, whatever default type is set.
+Those of a user's do so where headway calls them, and elsewhere as the user has set
+it."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,16 @@ class Batch:
     """Sequences, what must be predicted at their queries, and where every role stands.
 
     Attributes:
-        inputs: tokens by number [batch, position], or vectors [batch, position, number].
-        targets: for the last positions of every sequence, the queries, in order: a token
-            [batch, query, hop] or a vector [batch, query, hop, output] for every hop.
-            `IGNORE_INDEX`, or NaN, where a hop is not asked.
-        roles: the position at which each chain plays each role (names: `Task.roles`); None if
-            positions play no roles.
-        corrupted: the same sequences but for what their answers depend on, like `inputs`: what
-            heads attend to there stands in the place of their attention (`circuits.Corrupted`);
-            None if nobody says how to corrupt them.
+        inputs: tokens by number [batch, position], or vectors [batch, position,
+            number].
+        targets: for the last positions of every sequence, the queries, in order: a
+            token [batch, query, hop] or a vector [batch, query, hop, output] for every
+            hop. `IGNORE_INDEX`, or NaN, where a hop is not asked.
+        roles: the position at which each chain plays each role (names: `Task.roles`);
+            None if positions play no roles.
+        corrupted: the same sequences but for what their answers depend on, like
+            `inputs`: what heads attend to there stands in the place of their attention
+            (`circuits.Corrupted`); None if nobody says how to corrupt them.
     """
 
     inputs: Float[Tensor, "batch position number"] | Int[Tensor, "batch position"]
@@ -67,12 +71,18 @@ class Batch:
         targets = self.targets[rows]
         corrupted = None if self.corrupted is None else self.corrupted[rows]
         return replace(
-            self, inputs=inputs, targets=targets, roles=self.roles[rows], corrupted=corrupted
+            self,
+            inputs=inputs,
+            targets=targets,
+            roles=self.roles[rows],
+            corrupted=corrupted,
         )
 
 
 def largest_field(config: Any) -> str:
-    """The field of a dataclass whose number is the most times its default; empty without any."""
+    """The field of a dataclass whose number is the most times its default; empty
+    without any.
+    """
 
     def times(field: Field[Any]) -> int:
         value = getattr(config, field.name)
@@ -90,19 +100,24 @@ def largest_field(config: Any) -> str:
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """A task and its parameters: a subclass is a frozen dataclass, its fields are the parameters.
+    """A task and its parameters: a subclass is a frozen dataclass, its fields are the
+    parameters.
 
-    It must say how sequences are drawn (`draw`) and laid out (`assemble`), and either what `roles`
-    positions play in a chain or which `relations` there are between positions. All else follows
-    from a sequence that it lays out, or has a default. Subclassing registers the task by its
-    `kind`, so that a run's folder finds it again.
+    It must say how sequences are drawn (`draw`) and laid out (`assemble`), and either
+    what `roles` positions play in a chain or which `relations` there are between
+    positions. All else follows from a sequence that it lays out, or has a default.
+    Subclassing registers the task by its `kind`, so that a run's folder finds it again.
     """
 
     kind: ClassVar[str]
-    """The task's name, as in `config.json`; unless it is given, that of the class in snake_case."""
+    """The task's name, as in `config.json`; unless it is given, that of the class in
+    snake_case.
+    """
 
     threshold: ClassVar[float | None] = None
-    """The loss below which a circuit solves the task, if a number can be named (`Yardstick`)."""
+    """The loss below which a circuit solves the task, if a number can be named
+    (`Yardstick`).
+    """
 
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -137,21 +152,27 @@ class Task(ABC):
         return ()
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """The relations along which attention is measured, by name; circuits use some as paths.
+        """The relations along which attention is measured, by name; circuits use some
+        as paths.
 
-        By default they lead from every role to every role of its chain and of other chains, and
-        there is `previous token`. A task without roles has those of `general_relations`.
+        By default they lead from every role to every role of its chain and of other
+        chains, and there is `previous token`. A task without roles has those of
+        `general_relations`.
         """
         if not self.roles:
-            return general_relations(batch.inputs, self.vocabulary is not None, self.looks_ahead)
+            return general_relations(
+                batch.inputs, self.vocabulary is not None, self.looks_ahead
+            )
         previous = {"previous token": previous_token(batch.inputs, "measured")}
         return between_roles(batch.roles, self.roles) | previous
 
     def edges(self, batch: Batch, ahead: bool = False) -> Related:
-        """Every relation; `own position` is added if no other lets a position keep what it has.
+        """Every relation; `own position` is added if no other lets a position keep what
+        it has.
 
-        Composed ones (`headway.relations`) are made when they are asked for by name, of the task's
-        own paths, too. With `ahead`, those that nobody named lead to later positions, too.
+        Composed ones (`headway.relations`) are made when they are asked for by name, of
+        the task's own paths, too. With `ahead`, those that nobody named lead to later
+        positions, too.
         """
         ahead = ahead or self.looks_ahead
         tokens = self.vocabulary is not None
@@ -168,12 +189,16 @@ class Task(ABC):
 
     @property
     def is_read_blind(self) -> bool:
-        """True if nobody says what heads may look at: neither roles nor relations of its own."""
+        """True if nobody says what heads may look at: neither roles nor relations of
+        its own.
+        """
         return not self.roles and type(self).relations is Task.relations
 
     @property
     def is_corrupted(self) -> bool:
-        """True if it lays out corrupted sequences beside its own (`Batch.corrupted`)."""
+        """True if it lays out corrupted sequences beside its own
+        (`Batch.corrupted`).
+        """
         return self._example.corrupted is not None
 
     @property
@@ -187,12 +212,16 @@ class Task(ABC):
 
     @property
     def tokens(self) -> tuple[str, ...] | None:
-        """The names of the tokens, shown wherever sequences are; without them, their numbers."""
+        """The names of the tokens, shown wherever sequences are; without them, their
+        numbers.
+        """
         return None
 
     @property
     def vocabulary(self) -> int | None:
-        """The number of tokens, if sequences are made of some; by default of those with names."""
+        """The number of tokens, if sequences are made of some; by default of those with
+        names.
+        """
         if self.tokens is None:
             return None
         return len(self.tokens)
@@ -212,7 +241,8 @@ class Task(ABC):
     def targets(self) -> Targets:
         """The judge of predictions: as tokens out of the vocabulary, or as vectors.
 
-        Of several hops every one is read off logits of its own, unless a task says otherwise.
+        Of several hops every one is read off logits of its own, unless a task says
+        otherwise.
         """
         if self.vocabulary is not None:
             return Tokens(self.vocabulary, own_logits=len(self.hops) > 1)
@@ -223,19 +253,23 @@ class Task(ABC):
         """The number of depths that sequences can have (see `shallower`)."""
         return 1
 
-    def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
+    def shallower(
+        self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0
+    ) -> Batch:
         """Lays out sequences of fewer hops, if the task has any.
 
         Args:
             draws: what `draw` drew.
             depth: from 1 to `n_depths`. Targets may have only as many hops.
-            earlier: by how many places the position code is moved towards the start, as if the
-                sequences stood there; at most `room(depth)`.
+            earlier: by how many places the position code is moved towards the start, as
+                if the sequences stood there; at most `room(depth)`.
         """
         return self.assemble(draws)
 
     def room(self, depth: int) -> int:
-        """By how many places a sequence of so many hops can be moved towards the start."""
+        """By how many places a sequence of so many hops can be moved towards the
+        start.
+        """
         return 0
 
     def sample(self, count: int, generator: torch.Generator) -> Batch:
@@ -243,7 +277,9 @@ class Task(ABC):
         return self.assemble(self.draw(count, generator))
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """Losses, hop by hop, of predictors that follow no chain, to read a loss curve against."""
+        """Losses, hop by hop, of predictors that follow no chain, to read a loss curve
+        against.
+        """
         return {}
 
     def references(self) -> dict[str, float]:
@@ -262,7 +298,9 @@ class Task(ABC):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The hops by which a circuit is judged: those that can be predicted without error."""
+        """The hops by which a circuit is judged: those that can be predicted without
+        error.
+        """
         return self.hops
 
     @property
@@ -271,12 +309,16 @@ class Task(ABC):
         return False
 
     def flow(self) -> "theory.Flow | None":
-        """The flow of information to an answer (section 5 of the paper); None if not known."""
+        """The flow of information to an answer (section 5 of the paper); None if not
+        known.
+        """
         return None
 
     @property
     def label(self) -> str:
-        """The task's size in a few letters, such as `D=3`; by default its first field."""
+        """The task's size in a few letters, such as `D=3`; by default its first
+        field.
+        """
         if not fields(self):
             return ""
         first = fields(self)[0].name
@@ -293,9 +335,13 @@ class Task(ABC):
 
     @property
     def reading(self) -> str:
-        """A sentence or two about reading a sequence: the beginning of the class's docstring."""
+        """A sentence or two about reading a sequence: the beginning of the class's
+        docstring.
+        """
         text = type(self).__doc__ or ""
-        if text.startswith(f"{type(self).__name__}("):  # the signature, which dataclasses put there
+        if text.startswith(
+            f"{type(self).__name__}("
+        ):  # the signature, which dataclasses put there
             return ""
         first = text.split("\n\n")[0]
         return " ".join(first.split())
@@ -318,7 +364,10 @@ class Task(ABC):
                 batch = self.sample(2, generator)
         except (TooMuchError, TypeError, RuntimeError) as error:
             # Of a size that is no number of torch, torch says that it would overflow.
-            if not isinstance(error, TooMuchError) and "overflow" not in str(error).lower():
+            if (
+                not isinstance(error, TooMuchError)
+                and "overflow" not in str(error).lower()
+            ):
                 raise
             told = "two of its sequences would take too many numbers"
             allowed = f"smaller: no sequence can be laid out, as {told}"
@@ -355,7 +404,9 @@ class Task(ABC):
 
     @cached_property
     def standing(self) -> list[str]:
-        """The roles in the order in which they stand in a sequence (on average, if shuffled)."""
+        """The roles in the order in which they stand in a sequence (on average, if
+        shuffled).
+        """
         fits = 2 * IN_ALL // cost_of(self)
         count = min(64, max(2, fits))
         generator = torch.Generator().manual_seed(0)
@@ -368,7 +419,8 @@ def cost_of(task: Task) -> int:
     """The numbers that are computed in laying out two sequences of a task.
 
     Raises:
-        HeadwayError: if they are too many; it names the field that is most out of the way.
+        HeadwayError: if they are too many; it names the field that is most out of the
+            way.
     """
     return task._laid_out[1]
 

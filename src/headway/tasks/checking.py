@@ -1,4 +1,6 @@
-"""A task is tried as training and the search for circuits will use it, and faults are reported."""
+"""A task is tried as training and the search for circuits will use it, and faults are
+reported.
+"""
 
 import functools
 import inspect
@@ -70,15 +72,25 @@ class WrongError(Exception):
 def check_task(task: Task | type[Task]) -> list[Finding]:
     """The faults of a task, in the order in which it is used; empty if there are none.
 
-    It tries the fields, `draw` and `assemble` (shapes, dtypes, ranges, the same from the same
-    generator, no sequence dependent on another), roles, relations, shallower sequences, and
-    whether answers stand in their sequences. What comes after something wrong is skipped.
+    It tries the fields, `draw` and `assemble` (shapes, dtypes, ranges, the same from
+    the same generator, no sequence dependent on another), roles, relations, shallower
+    sequences, and whether answers stand in their sequences. What comes after something
+    wrong is skipped.
 
     Args:
         task: the task, or its class, to try it with all defaults.
     """
     findings: list[Finding] = []
-    stages = (_kept, _untyped, _drawn, _laid_out, _related, _described, _shallower, _answered)
+    stages = (
+        _kept,
+        _untyped,
+        _drawn,
+        _laid_out,
+        _related,
+        _described,
+        _shallower,
+        _answered,
+    )
     with torch.random.fork_rng(devices=[]):
         try:
             task = task if isinstance(task, Task) else _made(task)
@@ -94,10 +106,12 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
 def require_sound(task: Task) -> None:
     """Makes sure that a task of a user's can be used; headway's own are tested.
 
-    Whatever reads sizes off a task asks for this first; a task is tried once in a process.
+    Whatever reads sizes off a task asks for this first; a task is tried once in a
+    process.
 
     Raises:
-        HeadwayError: if `check_task` finds an error: the first one. Doubts are no errors.
+        HeadwayError: if `check_task` finds an error: the first one. Doubts are no
+            errors.
     """
     name = type(task).__name__
     if type(task).__module__.startswith("headway.") or _is_known(task):
@@ -134,7 +148,9 @@ def undeclared(cls: type[Task]) -> list[str]:
 # Values of a user's task.
 
 
-def _called(cls: type[Task], attribute: str, function: Callable[..., Any], *given: Any) -> Any:
+def _called(
+    cls: type[Task], attribute: str, function: Callable[..., Any], *given: Any
+) -> Any:
     """The result of a function of the user's.
 
     Raises:
@@ -153,7 +169,9 @@ def _called(cls: type[Task], attribute: str, function: Callable[..., Any], *give
 
 
 def _value(task: Task, name: str, *given: Any) -> Any:
-    """An attribute of a task, or what a method returns, of the type that `Task` declares."""
+    """An attribute of a task, or what a method returns, of the type that `Task`
+    declares.
+    """
     declared = vars(Task)[name]
     is_property = isinstance(declared, property)
 
@@ -215,7 +233,9 @@ def _kind(value: Any) -> str:
 
 
 def _tensor_kind(tensor: Tensor) -> str:
-    """A tensor's layout, if it is not dense, its type, shape, and device, if not the CPU."""
+    """A tensor's layout, if it is not dense, its type, shape, and device, if not the
+    CPU.
+    """
     kind = str(tensor.dtype).removeprefix("torch.")
     if tensor.is_nested:
         kind = f"nested {kind}"
@@ -250,7 +270,9 @@ def _same(one: Tensor, other: Tensor) -> bool:
     return bool((both_nan | (one == other)).all())
 
 
-def _require_below(limit: int, numbers: Tensor, attribute: str, where: str, also: str = "") -> None:
+def _require_below(
+    limit: int, numbers: Tensor, attribute: str, where: str, also: str = ""
+) -> None:
     """Raises a `WrongError` unless whole numbers are from 0 to below a limit."""
     if not numbers.numel():
         return
@@ -275,13 +297,17 @@ def _require_declared(cls: type[Task]) -> None:
     decorated = f"{cls.__name__} must be decorated, @dataclass(frozen=True)"
     if "__init__" in vars(cls) and "__dataclass_params__" not in vars(cls):
         declared = "and declare fields with types, such as size: int = 4"
-        raise WrongError("__init__", f"what it sets is no field: {decorated}, {declared}")
+        raise WrongError(
+            "__init__", f"what it sets is no field: {decorated}, {declared}"
+        )
     for name in undeclared(cls):
         raise WrongError(name, f"it is no field: {decorated}")
 
 
 def _kept(task: Task) -> Doubts:
-    """Tries to compare the task, to write it to a file and, if registered, to read it again."""
+    """Tries to compare the task, to write it to a file and, if registered, to read it
+    again.
+    """
     cls = type(task)
     _require_declared(cls)
     for field in fields(task):
@@ -298,8 +324,12 @@ def _kept(task: Task) -> Doubts:
     try:
         json.dumps(data, allow_nan=False)
     except ValueError as error:
-        raise WrongError(cls.__name__, f"a file cannot hold its fields: {error}") from None
-    again = _called(cls, cls.__name__, task_from_json, data) if cls.kind in KINDS else task
+        raise WrongError(
+            cls.__name__, f"a file cannot hold its fields: {error}"
+        ) from None
+    again = (
+        _called(cls, cls.__name__, task_from_json, data) if cls.kind in KINDS else task
+    )
     if task_to_json(again) != data:
         what = f"it must be the same when it is read from its JSON, {data}"
         raise WrongError(cls.__name__, what)
@@ -307,15 +337,28 @@ def _kept(task: Task) -> Doubts:
 
 
 def _untyped(task: Task) -> Doubts:
-    """Tells numbers that look like fields and are none; constants have names in capitals."""
+    """Tells numbers that look like fields and are none; constants have names in
+    capitals.
+    """
     cls = type(task)
-    for name, value in [*vars(cls).items()]:  # `__annotations__` may only now come to be
+    for name, value in [
+        *vars(cls).items()
+    ]:  # `__annotations__` may only now come to be
         known = name.isupper() or name.startswith("_") or hasattr(Task, name)
-        if isinstance(value, int | float) and not known and name not in cls.__annotations__:
+        if (
+            isinstance(value, int | float)
+            and not known
+            and name not in cls.__annotations__
+        ):
             typed = f"{name}: {type(value).__name__} = {value!r}"
-            yield Finding(name, f"it has no type, so it is no field: {typed} is one", doubt=True)
+            yield Finding(
+                name, f"it has no type, so it is no field: {typed} is one", doubt=True
+            )
     known = {field.name for field in fields(task)}
-    what = "it is no field, so no file keeps it: make it one, or a functools.cached_property"
+    what = (
+        "it is no field, so no file keeps it: make it one, or a "
+        "functools.cached_property"
+    )
     for name in sorted(vars(task).keys() - known):
         is_derived = isinstance(getattr(cls, name, None), functools.cached_property)
         if not is_derived and not name.startswith("_"):
@@ -331,7 +374,9 @@ def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
             what += f" of {count} sequences: the first dimension must be the sequence"
             raise WrongError("draw", what)
         if not _is_plain(drawn):
-            raise WrongError("draw", f"{what}: it must be dense, on the generator's device")
+            raise WrongError(
+                "draw", f"{what}: it must be dense, on the generator's device"
+            )
     return draws
 
 
@@ -349,19 +394,26 @@ def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> B
 
 
 def _drawn(task: Task) -> Doubts:
-    """Makes sure that all that is random comes from the generator and is in the draws."""
+    """Makes sure that all that is random comes from the generator and is in the
+    draws.
+    """
     draws = _draws(task, FEW)
     _require_own_generator(task, draws)
     first = _batch(task, draws)
     second = _batch(task, _draws(task, FEW))
     if not all(map(_same, draws, _draws(task, FEW))):
-        raise WrongError("assemble", "it changes what draw drew: it must leave that as it is")
+        raise WrongError(
+            "assemble", "it changes what draw drew: it must leave that as it is"
+        )
     generator = torch.Generator().manual_seed(0)
     sampled = _value(task, "sample", FEW, generator)
     for name in PARTS:
         part = getattr(first, name)
         if not _same(part, getattr(second, name)):
-            what = f"{name} of the same draws differ from call to call: draw must draw all of it"
+            what = (
+                f"{name} of the same draws differ from call to call: draw must "
+                "draw all of it"
+            )
             raise WrongError("assemble", what)
         if not _same(part, getattr(sampled, name)):
             raise WrongError("sample", f"{name} must be what assemble makes of draw")
@@ -369,8 +421,12 @@ def _drawn(task: Task) -> Doubts:
 
 
 def _require_own_generator(task: Task, draws: tuple[Tensor, ...]) -> None:
-    """Makes sure that draws are the same from the same generator, and others from some other."""
-    how = "all that is random must come from it, as in torch.rand(…, generator=generator)"
+    """Makes sure that draws are the same from the same generator, and others from some
+    other.
+    """
+    how = (
+        "all that is random must come from it, as in torch.rand(…, generator=generator)"
+    )
     again = _draws(task, FEW)
     if not all(map(_same, draws, again)):
         raise WrongError("draw", f"the same generator draws something else: {how}")
@@ -405,14 +461,18 @@ def _laid_out(task: Task) -> Doubts:
 
 
 def _require_independent(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> None:
-    """Makes sure that a sequence is laid out the same among fewer others, and in another order."""
+    """Makes sure that a sequence is laid out the same among fewer others, and in
+    another order.
+    """
     alone = "no sequence may depend on another"
     for some in (FEW // 2, 1):
         fewer = tuple(drawn[:some] for drawn in draws)
         part = _batch(task, fewer)
         for name in PARTS:
             if not _same(getattr(batch, name)[:some], getattr(part, name)):
-                what = f"{name} of {some} sequences differ from those among {FEW}: {alone}"
+                what = (
+                    f"{name} of {some} sequences differ from those among {FEW}: {alone}"
+                )
                 raise WrongError("assemble", what)
     backwards = tuple(drawn.flip(0) for drawn in draws)
     turned = _batch(task, backwards)
@@ -423,15 +483,23 @@ def _require_independent(task: Task, draws: tuple[Tensor, ...], batch: Batch) ->
 
 
 def _require_one_shape(task: Task, batch: Batch) -> None:
-    """Makes sure that every seed lays out sequences of the shape of those in a batch."""
+    """Makes sure that every seed lays out sequences of the shape of those in a
+    batch.
+    """
     for seed in range(1, SEEDS + 1):
         other = _batch(task, _draws(task, FEW, seed))
         for name in PARTS:
             of_other = _size_of_each(other, name)
             of_first = _size_of_each(batch, name)
             if of_other != of_first:
-                what = f"{name} of a sequence are {of_first} by one seed and {of_other} by another"
-                what += ": all batches must be of one shape; fill short sequences up, and ask"
+                what = (
+                    f"{name} of a sequence are {of_first} by one seed and "
+                    f"{of_other} by another"
+                )
+                what += (
+                    ": all batches must be of one shape; fill short sequences "
+                    "up, and ask"
+                )
                 what += " nothing there (IGNORE_INDEX, NaN)"
                 raise WrongError("draw", what)
 
@@ -462,7 +530,8 @@ def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
 
 
 def _places(batch: Batch, query: str) -> Iterator[Finding]:
-    """Checks that roles stand at positions, those of the query at the last, and none at another's.
+    """Checks that roles stand at positions, those of the query at the last, and none at
+    another's.
 
     Args:
         batch: whose roles are of the right type.
@@ -481,7 +550,10 @@ def _places(batch: Batch, query: str) -> Iterator[Finding]:
     repeated = in_order.diff(dim=1) == 0
     twice = repeated.any(1).float().mean()
     if twice > 0:
-        what = f"two stand at one position in {twice:.0%} of sequences: if that is not meant, give"
+        what = (
+            f"two stand at one position in {twice:.0%} of sequences: if that is "
+            "not meant, give"
+        )
         what += " each a position of its own"
         yield Finding("roles", what, doubt=True)
 
@@ -505,41 +577,60 @@ def _inputs(task: Task, batch: Batch, count: int) -> None:
             what = f"{kind}: they must be float32 [batch, position, number]"
             raise WrongError("assemble", what)
         if not inputs.isfinite().all():
-            raise WrongError("assemble", "inputs are not finite everywhere: every number must be")
+            raise WrongError(
+                "assemble", "inputs are not finite everywhere: every number must be"
+            )
         return
     if vocabulary < 1:
         raise WrongError("vocabulary", f"{vocabulary}: it must be at least 1")
     names = _value(task, "tokens")
-    if names is not None and not (len(names) == vocabulary and all(map(_is_name, names))):
+    if names is not None and not (
+        len(names) == vocabulary and all(map(_is_name, names))
+    ):
         what = f"{names!r}: each of the {vocabulary} tokens needs a name of one line"
         raise WrongError("tokens", what)
     if not _is_of(inputs, torch.long, 2, count):
-        what = f"{kind}: they must be int64 [batch, position], as vocabulary = {vocabulary}"
+        what = (
+            f"{kind}: they must be int64 [batch, position], as vocabulary = "
+            f"{vocabulary}"
+        )
         raise WrongError("assemble", what)
     _require_below(vocabulary, inputs, "assemble", "inputs hold")
 
 
 def _targets(task: Task, batch: Batch, count: int) -> None:
-    """Checks targets: as `Task.targets` says, and one column for every name in `Task.hops`."""
+    """Checks targets: as `Task.targets` says, and one column for every name in
+    `Task.hops`.
+    """
     targets = batch.targets
     kind = f"targets are {_kind(targets)}"
     tokens = _is_of(targets, torch.long, 3)
     vectors = _is_of(targets, torch.float32, 4)
     if not (tokens or vectors) or len(targets) != count:
-        must = "tokens int64 [batch, query, hop] or vectors float32 [batch, query, hop, number]"
+        must = (
+            "tokens int64 [batch, query, hop] or vectors float32 [batch, query, "
+            "hop, number]"
+        )
         raise WrongError("assemble", f"{kind}: they must be {must}")
     hops = _value(task, "hops")
     judged = _value(task, "targets")
     if isinstance(judged, Tokens if vectors else Vectors):
         must = "int64, tokens" if vectors else "float32, vectors"
-        raise WrongError("assemble", f"{kind}: they must be {must}, as targets = {judged}")
+        raise WrongError(
+            "assemble", f"{kind}: they must be {must}, as targets = {judged}"
+        )
     n_read, n_hops = targets.shape[1:3]
     if not (len(set(hops)) == len(hops) == n_hops and all(hops)):
-        what = f"{', '.join(hops) or 'none'}: there must be as many as the third size of targets"
+        what = (
+            f"{', '.join(hops) or 'none'}: there must be as many as the third "
+            "size of targets"
+        )
         what += f", {n_hops}, no two of a name, and none empty"
         raise WrongError("hops", what)
     if not 1 <= n_read <= batch.inputs.shape[1]:
-        what = f"{kind}, inputs {_kind(batch.inputs)}: queries must be the last positions"
+        what = (
+            f"{kind}, inputs {_kind(batch.inputs)}: queries must be the last positions"
+        )
         raise WrongError("assemble", what)
     if vectors:
         _vector_targets(judged, targets)
@@ -548,16 +639,23 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
 
 
 def _vector_targets(judged: Targets, targets: Tensor) -> None:
-    """Checks vectors: finite, of the size that is judged, or NaN where nothing is asked."""
+    """Checks vectors: finite, of the size that is judged, or NaN where nothing is
+    asked.
+    """
     if isinstance(judged, Vectors) and judged.size != targets.shape[3]:
         what = f"{judged}: its size must be the last of targets, {_kind(targets)}"
         raise WrongError("targets", what)
     nan = targets.isnan()
     if nan.all():
-        what = "targets are NaN everywhere: nothing is asked; put answers at the queries"
+        what = (
+            "targets are NaN everywhere: nothing is asked; put answers at the queries"
+        )
         raise WrongError("assemble", what)
     if targets.isinf().any() or not torch.equal(nan.any(-1), nan.all(-1)):
-        what = "targets are not finite: only a whole vector may be NaN, where nothing is asked"
+        what = (
+            "targets are not finite: only a whole vector may be NaN, where "
+            "nothing is asked"
+        )
         raise WrongError("assemble", what)
 
 
@@ -565,7 +663,10 @@ def _token_targets(judged: Targets, targets: Tensor) -> None:
     """Checks tokens: below the vocabulary, or `IGNORE_INDEX` where nothing is asked."""
     asked = targets[targets != IGNORE_INDEX]
     if not asked.numel():
-        what = "targets are IGNORE_INDEX everywhere: nothing is asked; put answers at the queries"
+        what = (
+            "targets are IGNORE_INDEX everywhere: nothing is asked; put answers "
+            "at the queries"
+        )
         raise WrongError("assemble", what)
     if isinstance(judged, Tokens):
         also = ", or IGNORE_INDEX where nothing is asked"
@@ -585,7 +686,8 @@ def _related(task: Task) -> Doubts:
             continue
         if not task.looks_ahead:
             yield from _ahead(name, edges)
-        # Relations of a task that is read blind are headway's: nobody can leave them out.
+        # Relations of a task that is read blind are headway's: nobody can leave them
+        # out.
         if not task.is_read_blind and edges.weights is None:
             mask = edges.mask(length).numpy()
             first = leading.setdefault(mask.tobytes(), name)
@@ -665,7 +767,9 @@ def _shallower(task: Task) -> Doubts:
 
 
 def _require_within(part: Tensor, whole: Tensor, free: int, where: str) -> None:
-    """Makes sure that a tensor is like another, but for one dimension, which may be smaller."""
+    """Makes sure that a tensor is like another, but for one dimension, which may be
+    smaller.
+    """
     sizes = list(part.shape)
     if part.ndim == whole.ndim:
         sizes[free] = max(sizes[free], whole.shape[free])
@@ -675,13 +779,18 @@ def _require_within(part: Tensor, whole: Tensor, free: int, where: str) -> None:
 
 
 def _answered(task: Task) -> Doubts:
-    """Looks at many sequences: each must be as the few, and their answers not too easy."""
+    """Looks at many sequences: each must be as the few, and their answers not too
+    easy.
+    """
     batch = _batch(task, _draws(task, MANY))
     list(_parts(task, batch, MANY))  # doubts are those of the few
     from headway.tasks.answers import constant_hops, doubts_of
 
     if set(task.judged) <= set(constant_hops(task, batch)):
-        what = f"every query has the same answer in all of {MANY} sequences: one answer serves all"
+        what = (
+            f"every query has the same answer in all of {MANY} sequences: one "
+            "answer serves all"
+        )
         what += ", so nothing can be told by attention; let it depend on the sequence"
         raise WrongError("assemble", what)
     doubts = doubts_of(task, batch)
@@ -703,12 +812,17 @@ def _described(task: Task) -> Doubts:
             raise WrongError("hop_order", f"{pairs!r}: it must be pairs of {hops}")
     docstring = type(task).__doc__ or ""
     if docstring.startswith(f"{type(task).__name__}("):
-        what = "without a docstring, pages cannot say how a sequence is to be read: write one"
+        what = (
+            "without a docstring, pages cannot say how a sequence is to be "
+            "read: write one"
+        )
         yield Finding("reading", what, doubt=True)
 
 
 def _require_losses(task: Task) -> None:
-    """Makes sure that reference losses are finite, of hops there are, and rightly averaged."""
+    """Makes sure that reference losses are finite, of hops there are, and rightly
+    averaged.
+    """
     for name, losses in _value(task, "reference_losses").items():
         for hop, loss in losses.items():
             if hop not in task.hops or not math.isfinite(loss):
@@ -717,4 +831,6 @@ def _require_losses(task: Task) -> None:
     means = _value(task, "references")
     right = Task.references(task)
     if means != right:
-        raise WrongError("references", f"{means!r}: by reference_losses it must be {right}")
+        raise WrongError(
+            "references", f"{means!r}: by reference_losses it must be {right}"
+        )

@@ -1,4 +1,6 @@
-"""The conditional retrieval problem: a step needs two values found before (Musat 2024, 3.1)."""
+"""The conditional retrieval problem: a step needs two values found before (Musat 2024,
+3.1).
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -20,26 +22,27 @@ from headway.tasks.retrieval import Base, Even, at_queries, coded, sinusoid
 class Conditional(Task):
     """Sequences `… x y z … a y … a x … a`; asks for z, which needs both x and y.
 
-    The table holds a row x y z for *every* pair (x, y), so that neither value alone tells z, as in
-    the functions formulation of appendix A.4. With M = 2, the values x, x' and y, y', and two
-    queries a and b, one sequence, table first, reads
+    The table holds a row x y z for *every* pair (x, y), so that neither value alone
+    tells z, as in the functions formulation of appendix A.4. With M = 2, the values x,
+    x' and y, y', and two queries a and b, one sequence, table first, reads
 
         x y z   x' y z'   x y' z"   x' y' z*   b y'   a y'   a x   b x'   b   a
         └ table, rows shuffled               ┘ └ y facts ┘   └ x facts ┘  └ queries
 
-    with targets (x', y', z*) at the query b and (x, y', z") at the query a. Symbols are drawn
-    from N(0, I) afresh for every sequence.
+    with targets (x', y', z*) at the query b and (x, y', z") at the query a. Symbols are
+    drawn from N(0, I) afresh for every sequence.
 
-    Roles: `a` is the query; `ax.a ax.x` the tokens of its x fact; `ay.a ay.y` those of its y
-    fact; `xy.x xy.y xy.z` the tokens of its row of the table.
+    Roles: `a` is the query; `ax.a ax.x` the tokens of its x fact; `ay.a ay.y` those of
+    its y fact; `xy.x xy.y xy.z` the tokens of its row of the table.
 
     Attributes:
         n_values: M, values of x and of y; the table has M² rows.
-        n_chains: N, queries, each with a cell (x, y) of the table to itself; at most M².
+        n_chains: N, queries, each with a cell (x, y) of the table to itself; at most
+            M².
         d_token: K, dimensions of a token and of the position code; even.
         position_code: a code for every token, or one for all tokens of a pair or row.
-        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); if None,
-            the longest is 1.25 sequences.
+        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K));
+            if None, the longest is 1.25 sequences.
         order: table first and queries' facts last, or the other way round.
     """
 
@@ -81,9 +84,12 @@ class Conditional(Task):
     @property
     def reading(self) -> str:
         return (
-            f"A table with a row x y z for each of {self.n_values**2} pairs of values, facts that"
-            " give every query a its y and its x, and the queries, which ask for z. The number"
-            " tells which query a position belongs to; rows that nobody asks for are marked with a"
+            f"A table with a row x y z for each of {self.n_values**2} pairs of "
+            "values, facts that"
+            " give every query a its y and its x, and the queries, which ask for "
+            "z. The number"
+            " tells which query a position belongs to; rows that nobody asks for "
+            "are marked with a"
             " dot. Symbols are random vectors drawn afresh for every sequence."
         )
 
@@ -96,18 +102,26 @@ class Conditional(Task):
 
     @property
     def starts(self) -> dict[str, int]:
-        """The positions at which the table, the y facts, the x facts and the queries begin."""
+        """The positions at which the table, the y facts, the x facts and the queries
+        begin.
+        """
         table = 3 * self.n_values**2
         facts = 2 * self.n_chains
         if self.order == "deep-first":
-            return {"table": 0, "y": table, "x": table + facts, "query": table + 2 * facts}
+            return {
+                "table": 0,
+                "y": table,
+                "x": table + facts,
+                "query": table + 2 * facts,
+            }
         return {"table": 2 * facts, "y": facts, "x": 0, "query": table + 2 * facts}
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws symbols, the row of the table each query asks for, and every shuffle.
 
-        Returns: the symbols a, x, y, z side by side; each query's cell; the slot of every row of
-            the table; the slots of every chain in the queries, the x facts and the y facts.
+        Returns: the symbols a, x, y, z side by side; each query's cell; the slot of
+            every row of the table; the slots of every chain in the queries, the x facts
+            and the y facts.
         """
         m = self.n_values
         n = self.n_chains
@@ -140,8 +154,11 @@ class Conditional(Task):
             roles=torch.stack([*chains, *own_row], dim=1),
         )
 
-    def _positions(self, rows: Tensor, slots: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """The positions of the table's three columns, and of all that a chain has outside it.
+    def _positions(
+        self, rows: Tensor, slots: Tensor
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The positions of the table's three columns, and of all that a chain has
+        outside it.
 
         Args:
             rows: the slot of every row of the table.
@@ -170,7 +187,9 @@ class Conditional(Task):
         return tokens, targets
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """As in every task, and from each query to all the rows of its x, or of its y."""
+        """As in every task, and from each query to all the rows of its x, or of its
+        y.
+        """
         relations = super().relations(batch)
         queries = batch.roles[:, 0]
         for i, symbol in enumerate("xy"):
@@ -182,9 +201,14 @@ class Conditional(Task):
         return relations
 
     def _rows_of_the_same(
-        self, own: Int[Tensor, "batch chain"], i: int, inputs: Float[Tensor, "batch position _"]
+        self,
+        own: Int[Tensor, "batch chain"],
+        i: int,
+        inputs: Float[Tensor, "batch position _"],
     ) -> Int[Tensor, "batch chain row"]:
-        """The positions in a column of the table that hold the same symbol as a chain's own."""
+        """The positions in a column of the table that hold the same symbol as a chain's
+        own.
+        """
         rows = torch.arange(self.n_values**2, device=own.device)
         column = self.starts["table"] + 3 * rows + i
         tokens = inputs[..., : self.d_token]
@@ -203,7 +227,11 @@ class Conditional(Task):
         by_mean = {"x": values, "y": values, "z": cells}
         by_zero = dict.fromkeys(self.hops, 1.0)
         from_x = {"z": values}
-        return {"zero": by_zero, "mean of the candidates": by_mean, "z from x alone": from_x}
+        return {
+            "zero": by_zero,
+            "mean of the candidates": by_mean,
+            "z from x alone": from_x,
+        }
 
 
 @cache

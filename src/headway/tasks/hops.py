@@ -1,4 +1,6 @@
-"""The k-hop problem: look up what came after last time, again and again (Sanford et al. 2024)."""
+"""The k-hop problem: look up what came after last time, again and again (Sanford et al.
+2024).
+"""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +31,9 @@ class SeveralHops(Task, registered=False):
         super().__post_init__()
         steps = pairwise((0, *self.asked))
         rising = self.asked != () and all(low < high for low, high in steps)
-        require(rising, "task.asked", self.asked, "whole numbers of at least 1 that rise")
+        require(
+            rising, "task.asked", self.asked, "whole numbers of at least 1 that rise"
+        )
 
     @property
     def hops(self) -> tuple[str, ...]:
@@ -49,22 +53,23 @@ class SeveralHops(Task, registered=False):
 class Hops(SeveralHops):
     """Sequences k X_1 … X_T; asks at every place i for hop_k(i).
 
-    Symbols are uniform but for that none comes twice in a row. find^1(i) is the latest j ≤ i with
-    X_{j-1} = X_i: the place after the last place that held the same symbol. find^k follows it k
-    times, and hop_k(i) is the symbol there. In
+    Symbols are uniform but for that none comes twice in a row. find^1(i) is the latest
+    j ≤ i with X_{j-1} = X_i: the place after the last place that held the same symbol.
+    find^k follows it k times, and hop_k(i) is the symbol there. In
 
         k = 2   a  b  c  a  b  d  a
 
-    the last a looks at the place after the a before, which holds a b; that b at the place after
-    the b before, which holds c: hop_2 = c. Where there is no such place, the answer is the token
-    `none`.
+    the last a looks at the place after the a before, which holds a b; that b at the
+    place after
+    the b before, which holds c: hop_2 = c. Where there is no such place, the answer is
+    the token `none`.
 
     Tokens: the symbols, then one for every k, then `none`.
 
     Attributes:
         asked: the k that are asked, rising; every sequence has one of them.
-        n_symbols: that sequences are made of; 4 in the paper. At least 3: of two, none of which
-            comes twice in a row, each is the other's next.
+        n_symbols: that sequences are made of; 4 in the paper. At least 3: of two, none
+            of which comes twice in a row, each is the other's next.
         n_places: symbols in a sequence; 100 in the paper.
     """
 
@@ -93,7 +98,9 @@ class Hops(SeveralHops):
         return len(self.asked)
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Draws the first symbol and the step from each to the next, and what decides k."""
+        """Draws the first symbol and the step from each to the next, and what decides
+        k.
+        """
         n = self.n_symbols
         places = self.n_places
         device = generator.device
@@ -105,10 +112,14 @@ class Hops(SeveralHops):
         return symbols.to(torch.uint8), chosen
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """Puts k in front of the symbols; what is asked of a sequence is the column of its k."""
+        """Puts k in front of the symbols; what is asked of a sequence is the column of
+        its k.
+        """
         return self.shallower(draws, len(self.asked))
 
-    def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
+    def shallower(
+        self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0
+    ) -> Batch:
         """Asks only for the first so many k."""
         steps, chosen = draws
         symbols = steps.long().cumsum(1) % self.n_symbols
@@ -125,7 +136,9 @@ class Hops(SeveralHops):
     def _answers(
         self, symbols: Int[Tensor, "batch place"], which: Int[Tensor, " batch"]
     ) -> Int[Tensor, "batch place"]:
-        """The symbol that hops lead to from each place, for the k of each sequence, by index."""
+        """The symbol that hops lead to from each place, for the k of each sequence, by
+        index.
+        """
         ks = torch.tensor(self.asked, device=which.device)
         rows = torch.arange(len(which), device=which.device)
         by_hop = find(symbols, max(self.asked))
@@ -151,8 +164,12 @@ class Hops(SeveralHops):
         return relations
 
 
-def find(symbols: Int[Tensor, "batch place"], most: int) -> Int[Tensor, "{most} batch place"]:
-    """find^1 to find^most of every place, counted from 0, or `NO_KEY` where there is none."""
+def find(
+    symbols: Int[Tensor, "batch place"], most: int
+) -> Int[Tensor, "{most} batch place"]:
+    """find^1 to find^most of every place, counted from 0, or `NO_KEY` where there is
+    none.
+    """
     at = torch.arange(symbols.shape[1], device=symbols.device)
     is_before = at < at[:, None]
     same = (symbols[:, :, None] == symbols[:, None]) & is_before

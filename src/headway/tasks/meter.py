@@ -1,7 +1,9 @@
-"""A meter of what is computed: work that would take too much is ended before it is done.
+"""A meter of what is computed: work that would take too much is ended before it is
+done.
 
-The fields of a task that somebody else wrote down may ask for any size. How large its sequences are
-is known only when they are laid out, so that is where numbers are counted.
+The fields of a task that somebody else wrote down may ask for any size. How large its
+sequences are is known only when they are laid out, so that is where numbers are
+counted.
 """
 
 import math
@@ -18,7 +20,9 @@ IN_ALL = 2**28
 """The most numbers that all operations may make together."""
 
 PIECE = 2**13
-"""Numbers that an operation counts for however few it makes, by the time that it takes."""
+"""Numbers that an operation counts for however few it makes, by the time that it
+takes.
+"""
 
 
 class TooMuchError(Exception):
@@ -32,7 +36,8 @@ class Meter(TorchDispatchMode):
         made: so many were.
 
     Raises:
-        TooMuchError: from the operation that would make too many; nothing is made of it.
+        TooMuchError: from the operation that would make too many; nothing is made of
+            it.
     """
 
     def __init__(self):
@@ -51,7 +56,9 @@ class Meter(TorchDispatchMode):
 
 
 def expected(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """About how many numbers an operation makes: the most that its arguments tell of."""
+    """About how many numbers an operation makes: the most that its arguments tell
+    of.
+    """
     leaves = tree_leaves((args, kwargs))
     shapes = [leaf.shape for leaf in leaves if isinstance(leaf, Tensor)]
     counts = [math.prod(shape) for shape in shapes]

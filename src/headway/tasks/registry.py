@@ -22,15 +22,19 @@ T = TypeVar("T")
 
 
 class Offered(Mapping[str, T]):
-    """Things by name: those that are known, and those of entry points, imported when asked for.
+    """Things by name: those that are known, and those of entry points, imported when
+    asked for.
 
     Args:
         group: of the entry points.
         field: that names one in a config, for errors.
-        known: those that are known from the start; where they are `classes`, each puts itself in.
+        known: those that are known from the start; where they are `classes`, each puts
+            itself in.
     """
 
-    def __init__(self, group: str, field: str, known: dict[str, T], classes: bool = True):
+    def __init__(
+        self, group: str, field: str, known: dict[str, T], classes: bool = True
+    ):
         self.group = group
         self.field = field
         self.known = known
@@ -60,7 +64,9 @@ class Offered(Mapping[str, T]):
 
 
 KINDS: dict[str, type["Task"]] = {}
-"""Every task that is known so far, by its kind; of files that define one kind, the last loaded."""
+"""Every task that is known so far, by its kind; of files that define one kind, the last
+loaded.
+"""
 
 OFFERED = Offered("headway.tasks", "task.kind", KINDS)
 """Every task that can be named: those known so far, and those of packages."""
@@ -72,14 +78,20 @@ def register(cls: type["Task"]) -> None:
     """Makes a task known by its kind.
 
     Raises:
-        HeadwayError: if a task that is in no file of the user's is known by it or offered by an
-            installed package, or a field has no default.
+        HeadwayError: if a task that is in no file of the user's is known by it or
+            offered by an installed package, or a field has no default.
     """
     for name, hint in inspect.get_annotations(cls).items():
         if name not in cls.__dict__ and typing.get_origin(hint) is not typing.ClassVar:
-            raise HeadwayError(f"{cls.__name__}.{name} has no default: every field needs one")
+            raise HeadwayError(
+                f"{cls.__name__}.{name} has no default: every field needs one"
+            )
     known = KINDS.get(cls.kind)
-    if known and _home(known) != _home(cls) and None in (_file_of(known), _file_of(cls)):
+    if (
+        known
+        and _home(known) != _home(cls)
+        and None in (_file_of(known), _file_of(cls))
+    ):
         other = f"{known.__module__}.{known.__name__}"
     else:
         other = _offered_elsewhere(cls)
@@ -88,7 +100,8 @@ def register(cls: type["Task"]) -> None:
     require(not other, field, cls.kind, f"another name than that of {other}")
     is_word = re.fullmatch(r"[\w-]+", kind) is not None
     fits = is_word and len(kind.encode()) <= 64
-    allowed = "letters, digits, _ and -, of at most 64 bytes"  # as it is in names of folders
+    # As it is in names of folders.
+    allowed = "letters, digits, _ and -, of at most 64 bytes"
     require(fits, field, cls.kind, allowed)
     KINDS[cls.kind] = cls
     _registered.add(cls)
@@ -123,7 +136,9 @@ def require_hints(cls: type["Task"]) -> None:
 
 
 def _file_of(cls: type) -> str | None:
-    """The user's file that a class is defined in; None for headway's own and those of packages."""
+    """The user's file that a class is defined in; None for headway's own and those of
+    packages.
+    """
     if not userfile.is_loaded(cls):
         return None
     source = userfile.source_of(cls)
@@ -147,7 +162,9 @@ def _defined_in(module: ModuleType) -> list[type["Task"]]:
 
 
 def _home(cls: type) -> tuple[str, str]:
-    """The place that defines a class: its file, or else its module, and its name there."""
+    """The place that defines a class: its file, or else its module, and its name
+    there.
+    """
     source = userfile.source_of(cls)
     place = cls.__module__ if source is None else source.file
     return place, cls.__qualname__
@@ -160,7 +177,8 @@ def task_in(where: str) -> type["Task"]:
         where: the file's path; with `:NAME` behind it if it defines several.
 
     Raises:
-        HeadwayError: if the file cannot be loaded, or does not define just one task of that name.
+        HeadwayError: if the file cannot be loaded, or does not define just one task of
+            that name.
     """
     file, name = userfile.file_and_name(where)
     defined = _defined_in(userfile.load(file))
@@ -172,27 +190,32 @@ def task_in(where: str) -> type["Task"]:
     if not tasks:
         for cls in defined:
             missing = " and no ".join(sorted(cls.__abstractmethods__))
-            raise HeadwayError(f"{file}: {cls.__name__} has no {missing}: a task must have it")
+            raise HeadwayError(
+                f"{file}: {cls.__name__} has no {missing}: a task must have it"
+            )
         wanted = "a frozen dataclass that subclasses headway.Task"
         raise HeadwayError(f"{file} defines no task: it must have {wanted}")
     if len(tasks) > 1:
         names = " or ".join(f"{file}:{name}" for name in tasks)
-        raise HeadwayError(f"{file} defines {len(tasks)} tasks: name one of them, {names}")
+        raise HeadwayError(
+            f"{file} defines {len(tasks)} tasks: name one of them, {names}"
+        )
     return next(iter(tasks.values()))
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
     """The task of a kind, which data name.
 
-    One that is not known yet is imported from an installed package that offers it, or loaded from
-    its file if the user trusts that (see `userfile`).
+    One that is not known yet is imported from an installed package that offers it, or
+    loaded from its file if the user trusts that (see `userfile`).
 
     Args:
         kind: its name.
         source: the file that it was defined in, if it was in one.
 
     Raises:
-        HeadwayError: if there is none, or its file is gone, not trusted or no longer defines it.
+        HeadwayError: if there is none, or its file is gone, not trusted or no longer
+            defines it.
     """
     if isinstance(kind, str):
         known = OFFERED.get(kind)
@@ -204,11 +227,15 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
         if known is not None:
             return known
     allowed = f"one of {', '.join(OFFERED)}, or defined in a file of yours"
-    raise HeadwayError(f"task.kind = {shown(kind)} is not allowed: it must be {allowed}")
+    raise HeadwayError(
+        f"task.kind = {shown(kind)} is not allowed: it must be {allowed}"
+    )
 
 
 def task_to_json(task: "Task") -> dict[str, Any]:
-    """A task as plain JSON data: its kind, its fields, and for a user's own where it is defined."""
+    """A task as plain JSON data: its kind, its fields, and for a user's own where it is
+    defined.
+    """
     data = {"kind": task.kind, **to_json(task)}
     source = own_source(type(task))
     if source is None:
@@ -217,14 +244,18 @@ def task_to_json(task: "Task") -> dict[str, Any]:
 
 
 def keep(task: "Task") -> None:
-    """Puts the file of a task that the user works with on the user's list (see `userfile.keep`)."""
+    """Puts the file of a task that the user works with on the user's list (see
+    `userfile.keep`).
+    """
     if (source := own_source(type(task))) is not None:
         userfile.keep(source.line())
 
 
 def own_source(cls: type["Task"]) -> Source | None:
     """The file of a task of a user's own; None for headway's, and those of packages."""
-    offered = cls.kind in userfile.installed(OFFERED.group) and not _offered_elsewhere(cls)
+    offered = cls.kind in userfile.installed(OFFERED.group) and not _offered_elsewhere(
+        cls
+    )
     if offered or _package(cls.__module__) == "headway":
         return None
     source = userfile.source_of(cls)
@@ -238,7 +269,8 @@ def task_from_json(data: Any) -> "Task":
     """The task that `task_to_json` wrote.
 
     Raises:
-        HeadwayError: if it cannot be found, or a field is unknown, missing or not allowed.
+        HeadwayError: if it cannot be found, or a field is unknown, missing or not
+            allowed.
     """
     require(isinstance(data, dict), "task", data, "an object of fields")
     fields = dict(data)
@@ -249,7 +281,9 @@ def task_from_json(data: Any) -> "Task":
 
 
 def change_of(data: Any, task: "Task") -> str | None:
-    """The change of a task's file since a config was written with it; None if there is none."""
+    """The change of a task's file since a config was written with it; None if there is
+    none.
+    """
     defined = data.get("defined") if isinstance(data, dict) else None
     now = userfile.source_of(type(task))
     if defined is None or now is None or defined.get("sha256") == now.sha256:

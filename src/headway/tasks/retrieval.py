@@ -29,26 +29,28 @@ class Retrieval(Task):
         b c   q r   p q   a b   a   p
         └ block 2 ┘ └ block 1 ┘ └ queries
 
-    and its targets are (b, c) at the query a and (q, r) at the query p. Chains are shuffled
-    within every block and among the queries. Every symbol is a vector drawn from N(0, I) afresh
-    for every sequence, so nothing can be memorised: the chain must be followed.
+    and its targets are (b, c) at the query a and (q, r) at the query p. Chains are
+    shuffled within every block and among the queries. Every symbol is a vector drawn
+    from N(0, I) afresh for every sequence, so nothing can be memorised: the chain must
+    be followed.
 
-    Roles (appendix B, definition 1): s0 is the query; s1, s2 are the two tokens of the pair
-    (x_0, x_1), s3, s4 those of (x_1, x_2), and so on. So s2 and s3 hold the same symbol x_1; the
-    query is the first of its kind, and what is asked for is always a second.
+    Roles (appendix B, definition 1): s0 is the query; s1, s2 are the two tokens of the
+    pair (x_0, x_1), s3, s4 those of (x_1, x_2), and so on. So s2 and s3 hold the same
+    symbol x_1; the query is the first of its kind, and what is asked for is always a
+    second.
 
     Attributes:
         depth: D, retrieval steps in a chain.
         n_chains: N, interleaved chains; 4 in the paper.
         d_token: K, dimensions of a token and of the position code; 4 in the paper.
         position_code: a code for every token, or one for both tokens of a pair.
-        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); if None,
-            the longest is 1.25 sequences.
+        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K));
+            if None, the longest is 1.25 sequences.
         order: the order of the blocks: deepest pairs first, or shallowest.
-        copies: what the two places of a symbol have in common, its place as the second of a pair
-            and as the first of the next. The `same` vector; one that is `rotated` by a map that is
-            the same in all sequences; or two `independent` vectors, so that nothing leads from one
-            pair to the next.
+        copies: what the two places of a symbol have in common, its place as the second
+            of a pair and as the first of the next. The `same` vector; one that is
+            `rotated` by a map that is the same in all sequences; or two `independent`
+            vectors, so that nothing leads from one pair to the next.
     """
 
     threshold = 0.05
@@ -81,14 +83,20 @@ class Retrieval(Task):
     @property
     def reading(self) -> str:
         return (
-            f"A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0. {self.n_chains}"
-            " chains, one letter each (x: any), are split into such pairs and shuffled. At"
-            f" the end, asked a_0, the model must answer all that follows, up to a_{self.depth}."
-            " Symbols are random vectors, new in every sequence, so nothing can be known by heart."
+            "A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0. "
+            f"{self.n_chains}"
+            " chains, one letter each (x: any), are split into such pairs and "
+            "shuffled. At"
+            " the end, asked a_0, the model must answer all that follows, up to "
+            f"a_{self.depth}."
+            " Symbols are random vectors, new in every sequence, so nothing can be "
+            "known by heart."
         )
 
     def flow(self) -> "theory.Flow | None":
-        """One chain; tokens of a pair are taken to share a code, even if each has its own."""
+        """One chain; tokens of a pair are taken to share a code, even if each has its
+        own.
+        """
         return theory.retrieval_flow(self.depth, self.order, copies=self.copies)
 
     @property
@@ -103,10 +111,14 @@ class Retrieval(Task):
 
     def draw(
         self, count: int, generator: torch.Generator
-    ) -> tuple[Float[Tensor, "batch chain symbol token"], Integer[Tensor, "batch block chain"]]:
-        """Draws the symbols of every chain and its slot in the queries and in every block.
+    ) -> tuple[
+        Float[Tensor, "batch chain symbol token"], Integer[Tensor, "batch block chain"]
+    ]:
+        """Draws the symbols of every chain and its slot in the queries and in every
+        block.
 
-        Slots are stored as bytes, so that a fixed training set of 2^20 sequences stays small.
+        Slots are stored as bytes, so that a fixed training set of 2^20 sequences stays
+        small.
         """
         n = self.n_chains
         steps = self.depth + 1
@@ -125,7 +137,9 @@ class Retrieval(Task):
         depth = self.depth
         firsts = symbols[:, :, :depth]
         asked = seconds = symbols[:, :, -depth:]
-        if self.copies == "rotated":  # products of a view and of its copy differ in their last bit
+        if (
+            self.copies == "rotated"
+        ):  # products of a view and of its copy differ in their last bit
             turn = rotation(self.d_token, symbols.device)
             seconds = asked.contiguous() @ turn
             asked = asked @ turn
@@ -140,7 +154,9 @@ class Retrieval(Task):
     def _positions(
         self, slots: Int[Tensor, "batch block chain"]
     ) -> Int[Tensor, "batch role chain"]:
-        """The position of every role, by the slots of chains in the queries and in every block."""
+        """The position of every role, by the slots of chains in the queries and in
+        every block.
+        """
         n = self.n_chains
         depth = self.depth
         blocks = torch.arange(depth, device=slots.device)
@@ -152,8 +168,12 @@ class Retrieval(Task):
         queries = 2 * n * depth + slots[:, :1]
         return torch.cat([queries, pairs], dim=1)
 
-    def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
-        """Keeps the last positions only: those of a problem with so few hops, and its targets."""
+    def shallower(
+        self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0
+    ) -> Batch:
+        """Keeps the last positions only: those of a problem with so few hops, and its
+        targets.
+        """
         whole = self.assemble(draws)
         left_out = 2 * self.n_chains * (self.depth - depth)
         kept = 2 * depth + 1
@@ -193,7 +213,10 @@ class Retrieval(Task):
         """Predicting zero, and predicting the mean of the N candidates at a depth."""
         mean = 1 - 1 / self.n_chains
         by_mean = dict.fromkeys(self.hops, mean)
-        return {"zero": dict.fromkeys(self.hops, 1.0), "mean of the candidates": by_mean}
+        return {
+            "zero": dict.fromkeys(self.hops, 1.0),
+            "mean of the candidates": by_mean,
+        }
 
 
 @cache
@@ -216,10 +239,10 @@ def sinusoid(
 ) -> Float[Tensor, "position {d_code}"]:
     """The sine/cosine position code, sines first (Vaswani et al. 2017, section 3.5).
 
-    Frequencies are base^(-2i/d_code) for i = 0 .. d_code/2 - 1; `d_code` must be even. Without a
-    base, the longest wave is 1.25 times the number of positions: short enough to tell neighbours
-    apart, long enough to tell the ends apart. (With two dimensions there is one wave, of 2π, and
-    the base makes no difference.)
+    Frequencies are base^(-2i/d_code) for i = 0 .. d_code/2 - 1; `d_code` must be even.
+    Without a base, the longest wave is 1.25 times the number of positions: short enough
+    to tell neighbours apart, long enough to tell the ends apart. (With two dimensions
+    there is one wave, of 2π, and the base makes no difference.)
     """
     if base is None:
         length = int(positions.max()) + 1

@@ -1,4 +1,6 @@
-"""Targets: the vectors or tokens that a model must predict, with their loss and accuracy."""
+"""Targets: the vectors or tokens that a model must predict, with their loss and
+accuracy.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,13 +12,17 @@ from jaxtyping import Bool, Float, Num
 from torch import Tensor
 
 IGNORE_INDEX = -100
-"""The target token where nothing is asked, as in torch; a target vector there is NaN."""
+"""The target token where nothing is asked, as in torch; a target vector there is
+NaN.
+"""
 
 Asked = Bool[Tensor, "sequence query hop"]
 
 
 class Targets(ABC):
-    """The things predicted at every query, hop by hop. Losses are means over all that is asked."""
+    """The things predicted at every query, hop by hop. Losses are means over all that
+    is asked.
+    """
 
     loss_name: ClassVar[str]
     nothing: ClassVar[float]
@@ -31,28 +37,42 @@ class Targets(ABC):
         """The hops that are asked at each query."""
 
     @abstractmethod
-    def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
+    def each(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Float[Tensor, "sequence query hop"]:
         """The loss of every hop at every query; 0 where it is not asked."""
 
     @abstractmethod
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
-        """Tell right answers from wrong, at every query and hop; only where one is asked for."""
+        """Tell right answers from wrong, at every query and hop; only where one is
+        asked for.
+        """
 
     @abstractmethod
-    def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
-        """The answer at every query and hop, right or wrong, as numbers that can be compared."""
+    def answers(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Num[Tensor, "sequence query hop _"]:
+        """The answer at every query and hop, right or wrong, as numbers that can be
+        compared.
+        """
 
     @abstractmethod
     def numbers(
         self, predicted: Tensor, targets: Tensor
     ) -> Float[Tensor, "sequence query hop number"]:
-        """The predicted numbers, without what has no effect on answers (a mean of logits)."""
+        """The predicted numbers, without what has no effect on answers (a mean of
+        logits).
+        """
 
     @abstractmethod
     def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
-        """The distance of other predictions from these, the mean over all that is asked."""
+        """The distance of other predictions from these, the mean over all that is
+        asked.
+        """
 
-    def _mean_asked(self, each: Float[Tensor, "sequence query hop"], targets: Tensor) -> Tensor:
+    def _mean_asked(
+        self, each: Float[Tensor, "sequence query hop"], targets: Tensor
+    ) -> Tensor:
         asked = self.asked(targets)
         total = torch.where(asked, each, 0.0).sum()
         return total / asked.sum().clamp(min=1)
@@ -62,7 +82,8 @@ class Targets(ABC):
         """The most answers that a query chooses among."""
 
     def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
-        """True where two predictions give the same answer, right or wrong, and one is asked for.
+        """True where two predictions give the same answer, right or wrong, and one is
+        asked for.
 
         What is not a number is no answer.
         """
@@ -81,18 +102,24 @@ class Targets(ABC):
         return targets
 
     def how_often(self, targets: Tensor) -> Float[Tensor, " hop"]:
-        """The mean number of queries of a sequence that ask for every hop; 1 if none does."""
+        """The mean number of queries of a sequence that ask for every hop; 1 if none
+        does.
+        """
         in_sequence = self.asked(targets).float().sum(1)
         counts = in_sequence.mean(0)
         return torch.where(counts > 0, counts, 1.0)
 
     def errors(
-        self, predicted: Tensor, targets: Tensor, how_often: Float[Tensor, " hop"] | None = None
+        self,
+        predicted: Tensor,
+        targets: Tensor,
+        how_often: Float[Tensor, " hop"] | None = None,
     ) -> Float[Tensor, "sequence hop"]:
-        """The shares of every sequence in the loss of every hop: their mean is that loss.
+        """The shares of every sequence in the loss of every hop: their mean is that
+        loss.
 
-        A share that is not a number counts as infinite, so that it is above every limit. All
-        losses that are compared come from here.
+        A share that is not a number counts as infinite, so that it is above every
+        limit. All losses that are compared come from here.
 
         Args:
             predicted: what a model put out, [sequence, query, number].
@@ -104,11 +131,15 @@ class Targets(ABC):
         return shares.masked_fill(shares.isnan(), math.inf)
 
     def at_queries(self, predicted: Tensor, targets: Tensor) -> Tensor:
-        """The predictions [sequence, query, number] at the queries, of the hops asked for."""
+        """The predictions [sequence, query, number] at the queries, of the hops asked
+        for.
+        """
         _, n_read, n_hops = targets.shape[:3]
         return predicted[:, -n_read:, : self.width(n_hops)]
 
-    def partial_losses(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
+    def partial_losses(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Float[Tensor, " hop"]:
         """The loss of every hop alone."""
         return self.errors(predicted, targets).mean(0)
 
@@ -132,7 +163,8 @@ class Targets(ABC):
 class Vectors(Targets):
     """A vector per hop, judged by its mean squared error.
 
-    Targets are [sequence, query, hop, number], predictions [sequence, query, hop · number].
+    Targets are [sequence, query, hop, number], predictions [sequence, query, hop ·
+    number].
 
     Attributes:
         size: numbers in a vector.
@@ -149,19 +181,25 @@ class Vectors(Targets):
     def asked(self, targets: Tensor) -> Asked:
         return ~targets[..., 0].isnan()
 
-    def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
+    def each(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Float[Tensor, "sequence query hop"]:
         apart = self.numbers(predicted, targets) - targets
         errors = torch.where(targets.isnan(), 0.0, apart).square()
         return errors.mean(-1)
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
-        """True where the nearest of all answers to the sequence's queries is the right one."""
+        """True where the nearest of all answers to the sequence's queries is the right
+        one.
+        """
         apart, _ = self._distances(predicted, targets)
         own = apart.diagonal(dim1=-2, dim2=-1)
         nearest = own <= apart.amin(-1)
         return nearest.transpose(1, 2) & self.asked(targets)
 
-    def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
+    def answers(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Num[Tensor, "sequence query hop _"]:
         """The nearest of all that the sequence's queries are asked for at that hop."""
         apart, wanted = self._distances(predicted, targets)
         nearest = apart.argmin(-1)[..., None]
@@ -170,8 +208,13 @@ class Vectors(Targets):
 
     def _distances(
         self, predicted: Tensor, targets: Tensor
-    ) -> tuple[Float[Tensor, "sequence hop query query"], Float[Tensor, "sequence hop query size"]]:
-        """The distance of each prediction from what each query is asked for, and the latter."""
+    ) -> tuple[
+        Float[Tensor, "sequence hop query query"],
+        Float[Tensor, "sequence hop query size"],
+    ]:
+        """The distance of each prediction from what each query is asked for, and the
+        latter.
+        """
         said = self.numbers(predicted, targets).transpose(1, 2)
         wanted = targets.float().nan_to_num(1e9).transpose(1, 2)
         return torch.cdist(said, wanted), wanted
@@ -195,8 +238,8 @@ class Vectors(Targets):
 class Tokens(Targets):
     """A token per hop, judged by its cross-entropy in nats.
 
-    Targets are [sequence, query, hop]. All hops are read off the same logits [sequence, query,
-    token], or every hop off its own [sequence, query, hop · token].
+    Targets are [sequence, query, hop]. All hops are read off the same logits [sequence,
+    query, token], or every hop off its own [sequence, query, hop · token].
 
     Attributes:
         vocabulary: how many tokens there are to choose from.
@@ -215,7 +258,9 @@ class Tokens(Targets):
     def asked(self, targets: Tensor) -> Asked:
         return targets != IGNORE_INDEX
 
-    def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
+    def each(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Float[Tensor, "sequence query hop"]:
         logs = self._logits(predicted).float().log_softmax(-1)
         wanted = targets.clamp(min=0)
         if self.own_logits:
@@ -231,7 +276,9 @@ class Tokens(Targets):
             likeliest = likeliest[..., None]
         return (likeliest == targets) & self.asked(targets)
 
-    def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
+    def answers(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Num[Tensor, "sequence query hop _"]:
         """The likeliest token."""
         return self._by_hop(predicted, targets).argmax(-1, keepdim=True)
 
@@ -243,7 +290,9 @@ class Tokens(Targets):
         return logits - logits.mean(-1, keepdim=True)
 
     def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
-        """The Kullback-Leibler divergence of the other's probabilities from these, in nats."""
+        """The Kullback-Leibler divergence of the other's probabilities from these, in
+        nats.
+        """
         one = self._by_hop(predicted, targets).float().log_softmax(-1)
         two = self._by_hop(other, targets).float().log_softmax(-1)
         apart = one.exp() * (one - two)
@@ -253,14 +302,18 @@ class Tokens(Targets):
         return self.vocabulary
 
     def _by_hop(self, predicted: Tensor, targets: Tensor) -> Tensor:
-        """[sequence, query, hop, token], whether or not hops have logits of their own."""
+        """[sequence, query, hop, token], whether or not hops have logits of their
+        own.
+        """
         logits = self._logits(predicted)
         if self.own_logits:
             return logits
         return logits[:, :, None].expand(*targets.shape, -1)
 
     def _logits(self, predicted: Tensor) -> Tensor:
-        """[sequence, query, token], or [sequence, query, hop, token] if every hop has its own."""
+        """[sequence, query, token], or [sequence, query, hop, token] if every hop has
+        its own.
+        """
         if self.own_logits:
             return predicted.unflatten(-1, (-1, self.vocabulary))
         return predicted

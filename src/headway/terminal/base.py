@@ -21,11 +21,15 @@ INDENT = " " * 11
 
 
 def console() -> Console:
-    """The terminal, at most 80 columns wide, so that output reads the same everywhere."""
+    """The terminal, at most 80 columns wide, so that output reads the same
+    everywhere.
+    """
     out: Any = sys.stdout
     if isinstance(out, Screen):
         out = Screen(out.stream, out.losses, drawing=True)
-    return PlainConsole(file=out, width=width(), highlight=False, markup=False, emoji=False)
+    return PlainConsole(
+        file=out, width=width(), highlight=False, markup=False, emoji=False
+    )
 
 
 class PlainConsole(Console):
@@ -43,7 +47,11 @@ class PlainConsole(Console):
     ) -> Iterator[Segment]:
         """The pieces that are shown."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(plain(segment.text), segment.style)
+            yield (
+                segment
+                if segment.control
+                else Segment(plain(segment.text), segment.style)
+            )
 
 
 def print_part(title: str, *lines: str) -> None:
@@ -66,12 +74,15 @@ def columns(
         left: names of its first columns.
         right: names of the others, which are set to the right.
         rows: a cell for every column.
-        wrap: whether all cells may take several lines; else those of the first column alone.
+        wrap: whether all cells may take several lines; else those of the first column
+            alone.
     """
     table = Table(box=None, pad_edge=False)
     for i, name in enumerate((*left, *right)):
         side = "left" if i < len(left) else "right"
-        table.add_column(name, justify=side, no_wrap=i > 0 and not wrap, overflow="fold")
+        table.add_column(
+            name, justify=side, no_wrap=i > 0 and not wrap, overflow="fold"
+        )
     for row in rows:
         table.add_row(*map(str, row))
     return table
@@ -81,13 +92,16 @@ def require_file(path: Path, endings: Sequence[str]) -> None:
     """Makes sure that a file can be written, before any work is done for it.
 
     Raises:
-        HeadwayError: if its name ends otherwise or is that of a folder, or its own folder is not
-            there or takes no file of this name.
+        HeadwayError: if its name ends otherwise or is that of a folder, or its own
+            folder is not there or takes no file of this name.
     """
     allowed = f"one that ends in {' or '.join(endings)}"
     require(path.suffix in endings, "file", str(path), allowed)
     require(is_folder(path.parent), "file", str(path), "in a folder that exists")
     require(not is_folder(path), "file", str(path), "a file, not a folder")
     name = f".{path.name}.draft-"
-    with clear_io_errors(path, "write"), NamedTemporaryFile(prefix=name, dir=path.parent):
+    with (
+        clear_io_errors(path, "write"),
+        NamedTemporaryFile(prefix=name, dir=path.parent),
+    ):
         pass

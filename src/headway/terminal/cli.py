@@ -1,7 +1,8 @@
 """The command line: verbs only. Bad input is one clear line on stderr and exit code 2.
 
-A verb is a function. A parameter that is positional only, `runs: tuple[Path, ...], /`, takes the
-words that stand alone; all others are options. Their values are read as fields' are.
+A verb is a function. A parameter that is positional only, `runs: tuple[Path, ...], /`,
+takes the words that stand alone; all others are options. Their values are read as
+fields' are.
 """
 
 import argparse
@@ -34,10 +35,16 @@ def main(args: list[str] | None = None) -> None:
     if args is None:
         args = sys.argv[1:]
         os.environ["MPLBACKEND"] = "agg"  # figures are written, never shown
-        for number in (signal.SIGINT, signal.SIGTERM):  # the second as a scheduler ends a job
+        for number in (
+            signal.SIGINT,
+            signal.SIGTERM,
+        ):  # the second as a scheduler ends a job
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, interrupt)
-    with redirect_stdout(screen_on(sys.stdout)) as screen, redirect_stderr(screen_on(sys.stderr)):
+    with (
+        redirect_stdout(screen_on(sys.stdout)) as screen,
+        redirect_stderr(screen_on(sys.stderr)),
+    ):
         code, line = 0, ""
         try:
             dispatch(args)
@@ -80,10 +87,11 @@ def ending(error: BaseException) -> tuple[int, str]:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises a `KeyboardInterrupt`, or ends the program while a module is being imported.
+    """Raises a `KeyboardInterrupt`, or ends the program while a module is being
+    imported.
 
-    An import that is interrupted can fail in any way, and nothing has begun yet that could be
-    finished.
+    An import that is interrupted can fail in any way, and nothing has begun yet that
+    could be finished.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -117,7 +125,9 @@ def dispatch(args: list[str]) -> None:
     parser = Parser(function, verb)
     if {"-h", "--help"} & {*rest}:
         print(parser.format_help())
-        if "words" in function.__annotations__ and not all(word.startswith("-") for word in rest):
+        if "words" in function.__annotations__ and not all(
+            word.startswith("-") for word in rest
+        ):
             print_fields(rest)
         return
     asked = parser.asked(rest)
@@ -176,11 +186,16 @@ class Parser(argparse.ArgumentParser):
         about = described(item)
         if default not in (None, (), parameter.empty):
             about += f"; by default {default}"
-        given: dict[str, Any] = {"type": partial(read, name, hint=item), "help": f"{use} ({about})"}
+        given: dict[str, Any] = {
+            "type": partial(read, name, hint=item),
+            "help": f"{use} ({about})",
+        }
         if parameter.kind is parameter.POSITIONAL_ONLY:
             self.add_argument(name, **given, **_standing_alone(parameter, several))
         elif several:
-            self.add_argument(option, metavar="VALUE", action="extend", nargs="+", **given)
+            self.add_argument(
+                option, metavar="VALUE", action="extend", nargs="+", **given
+            )
         else:
             self.add_argument(option, metavar="VALUE", **given)
 
@@ -212,7 +227,9 @@ class Parser(argparse.ArgumentParser):
 
 def _standing_alone(parameter: inspect.Parameter, several: bool) -> dict[str, Any]:
     """The number of words that a parameter takes, and their name in help."""
-    metavar = "RECIPE FIELD=VALUE" if parameter.name == "words" else parameter.name.upper()
+    metavar = (
+        "RECIPE FIELD=VALUE" if parameter.name == "words" else parameter.name.upper()
+    )
     needed = parameter.default is parameter.empty
     nargs = None if needed else "?"
     if several:
@@ -223,7 +240,9 @@ def _standing_alone(parameter: inspect.Parameter, several: bool) -> dict[str, An
 
 
 def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """The use of every argument of a function, or field of a class, as its docstring says."""
+    """The use of every argument of a function, or field of a class, as its docstring
+    says.
+    """
     from docstring_parser import parse
 
     about: dict[str, str] = {}
@@ -234,8 +253,8 @@ def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
 
 
 def print_fields(words: Sequence[str]) -> None:
-    """Prints what can be changed in the recipe or the task that is named among words, if one is:
-    its arguments, then all fields."""
+    """Prints what can be changed in the recipe or the task that is named among words,
+    if one is: its arguments, then all fields."""
     from headway.fields import described, said
     from headway.training.config import flat, parts
     from headway.training.curriculum import CURRICULA

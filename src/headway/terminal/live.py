@@ -18,10 +18,14 @@ from headway.training.loop import Watch
 from headway.training.losses import accuracy_text
 
 FLOOR = 0.005
-"""The loss at which its curve, on a logarithmic scale, reaches the ground; 1 is at the top."""
+"""The loss at which its curve, on a logarithmic scale, reaches the ground; 1 is at the
+top.
+"""
 
 ON_SET = "training set"
-"""The name of the curve of the loss on a fixed training set, below those of the hops."""
+"""The name of the curve of the loss on a fixed training set, below those of the
+hops.
+"""
 
 
 class Display:
@@ -60,7 +64,9 @@ def display(pause: float, transient: bool = True) -> Iterator[Display]:
 
 @contextmanager
 def counting(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """Follows what is done one by one: `watch(done, total)` tells how many, and the time left."""
+    """Follows what is done one by one: `watch(done, total)` tells how many, and the
+    time left.
+    """
     begun: tuple[int, float] | None = None
     with display(30.0) as shown:
 
@@ -82,7 +88,9 @@ def counting(doing: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def watching() -> Iterator[Watch]:
-    """Follows a training run: a line every tenth evaluation, on a terminal the losses' curves."""
+    """Follows a training run: a line every tenth evaluation, on a terminal the losses'
+    curves.
+    """
     with display(math.inf, transient=False) as shown:
         yield Progress(shown)
 
@@ -97,11 +105,16 @@ class Progress:
         self.line = ""
         self.rate = 0.0
 
-    def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
+    def __call__(
+        self, run: Run, step: int, end: int, metrics: dict[str, Any] | None
+    ) -> None:
         """Takes note of a step (a `Watch`)."""
         training = run.config.training
         if step < self.step:
-            print(f"no hop learnt in {training.patience} steps: a new attempt with other weights")
+            print(
+                f"no hop learnt in {training.patience} steps: a new attempt with "
+                "other weights"
+            )
             self.curves = {}
             self.end = 0
         if 0 < step < end < self.end:
@@ -138,14 +151,18 @@ class Progress:
     def _drawn_curves(self) -> Iterator[str]:
         """A line for every curve: its name, the curve, its last loss."""
         for name, curve in self.curves.items():
-            heights = [1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve]
+            heights = [
+                1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve
+            ]
             drawn = sparkline(heights, 52)
             yield f"{name:>4} {drawn} {curve[-1]:.3f}"
 
 
 @contextmanager
 def following() -> Iterator[SweepWatch]:
-    """Follows a sweep: a line for every run that ends, and now and then how the others stand."""
+    """Follows a sweep: a line for every run that ends, and now and then how the others
+    stand.
+    """
     begun = False
     with display(60.0) as shown:
 
@@ -153,7 +170,9 @@ def following() -> Iterator[SweepWatch]:
             nonlocal begun
             if not begun:
                 begun = True
-                before = [f"{count} {state} before" for state, count in board.before.items()]
+                before = [
+                    f"{count} {state} before" for state, count in board.before.items()
+                ]
                 print(", ".join([counted(len(board.runs), "run"), *before]))
             if name is not None and board.runs[name].state != "running":
                 print(ended_line(board, name))

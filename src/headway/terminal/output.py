@@ -5,7 +5,9 @@ import re
 from typing import Any, TextIO
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that may move the cursor or turn text round, but for ends of lines and tabs."""
+"""Characters that may move the cursor or turn text round, but for ends of lines and
+tabs.
+"""
 
 
 def plain(text: str) -> str:
@@ -53,8 +55,8 @@ class Screen:
 
 
 def screen_on(stream: TextIO | None) -> Any:
-    """A screen on a standard stream, which shows every line at once; letters that it lacks are
-    escaped.
+    """A screen on a standard stream, which shows every line at once; letters that it
+    lacks are escaped.
 
     What is written to a stream that was closed before the program began goes nowhere.
     """

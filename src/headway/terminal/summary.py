@@ -33,13 +33,17 @@ def print_summary(
     print_part("2 Circuit", *said_of_circuit(run, found, timeline))
     learnt = [f"{hop} {at_step(step)}" for hop, step in timeline.hops.items()]
     print_part("3 Emerged", f"partial losses below 0.5 at step: {'  '.join(learnt)}")
-    print_part("4 Minimum", said_of_minimum(found, run.task.flow()), said_of_every(every))
+    print_part(
+        "4 Minimum", said_of_minimum(found, run.task.flow()), said_of_every(every)
+    )
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
     print_part("5 Report", str(page), used)
 
 
 def said_of_training(run: Run) -> list[str]:
-    """The model and how long it was trained, its losses at the end, and the curriculum."""
+    """The model and how long it was trained, its losses at the end, and the
+    curriculum.
+    """
     model = run.config.transformer
     outcome = run.outcome() or {}
     heads = counted(model.n_heads, "head")
@@ -48,7 +52,11 @@ def said_of_training(run: Run) -> list[str]:
     took = f"{outcome['step']} steps, {duration(outcome['seconds'])}"
     curriculum = run.config.training.curriculum.kind
     attempts = said_of_attempts(outcome)
-    return [f"{size}, {seed}: {took}", said_of_losses(run), f"curriculum {curriculum}{attempts}"]
+    return [
+        f"{size}, {seed}: {took}",
+        said_of_losses(run),
+        f"curriculum {curriculum}{attempts}",
+    ]
 
 
 def said_of_losses(run: Run) -> str:
@@ -108,8 +116,14 @@ def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
 
 
 def said_of_every(every: MinimalCircuits) -> str:
-    """The number of minimal circuits, and a word if not all sets of paths were judged."""
+    """The number of minimal circuits, and a word if not all sets of paths were
+    judged.
+    """
     count = counted(len(every.circuits), "minimal circuit")
     among = counted(len(every.candidates), "candidate path")
-    searched = "exhaustive search" if every.complete else "not all sets were judged: circuit --all"
+    searched = (
+        "exhaustive search"
+        if every.complete
+        else "not all sets were judged: circuit --all"
+    )
     return f"{count} among {among} ({searched})"

@@ -13,10 +13,14 @@ from headway.terminal.base import columns, console
 from headway.text import duration
 
 MOST = 100
-"""The most runs that are listed at the end of a sweep; of more, those that have failed."""
+"""The most runs that are listed at the end of a sweep; of more, those that have
+failed.
+"""
 
 
-def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str] = ()) -> None:
+def print_runs(
+    rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str] = ()
+) -> None:
     """A table of runs and their state; what cannot be read or has failed says why.
 
     Args:
@@ -48,8 +52,15 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str
 
 
 def _cells(row: dict[str, Any], folder: Path, has_sets: bool) -> list[Any]:
-    """A run's row in the table; with its accuracies if some run has a fixed training set."""
-    cells = [_name(row, folder), row["status"], row["step"], _said(row["val_loss"], "{:.4f}")]
+    """A run's row in the table; with its accuracies if some run has a fixed training
+    set.
+    """
+    cells = [
+        _name(row, folder),
+        row["status"],
+        row["step"],
+        _said(row["val_loss"], "{:.4f}"),
+    ]
     if has_sets:
         trained = row.get("training_set.accuracy")
         cells += [_said(row["accuracy"], "{:.1%}"), _said(trained, "{:.1%}")]
@@ -71,7 +82,9 @@ def _name(row: dict[str, Any], folder: Path) -> str:
 
 
 def print_sweep(board: Board, folder: Path) -> None:
-    """Print the end of a sweep: a table of its runs, and how many are done and failed."""
+    """Print the end of a sweep: a table of its runs, and how many are done and
+    failed.
+    """
     rows = [row for row in table(folder) if row["name"] in board.runs]
     if len(rows) > MOST:
         rows = [row for row in rows if row["status"] != "done"]

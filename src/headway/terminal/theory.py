@@ -1,4 +1,6 @@
-"""The theory on the terminal: bounds as a table, and who holds what after every layer."""
+"""The theory on the terminal: bounds as a table, and who holds what after every
+layer.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -46,13 +48,21 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
     """
 
     def known(depth: int) -> tuple[int, int, int]:
-        return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
+        return (
+            closed_form(depth, causal),
+            closed_form(depth, not causal),
+            theorem_1_bound(depth),
+        )
 
     rows = list[tuple[object, ...]]()
     for ends in spans(depths, known):
         simulated = list[str]()
         for depth in ends:
-            least = minimum_layers(depth, causal=causal, order=order) if depth <= DEEP else "–"
+            least = (
+                minimum_layers(depth, causal=causal, order=order)
+                if depth <= DEEP
+                else "–"
+            )
             simulated.append(str(least))
         stretch = " … ".join(map(str, ends))
         least_layers = " and ".join(dict.fromkeys(simulated))
@@ -107,7 +117,8 @@ def print_table(
 
 
 def print_flow(flow: Flow, causal: bool, title: str) -> None:
-    """Print the symbols that roles hold after every layer, and a circuit with as few layers.
+    """Print the symbols that roles hold after every layer, and a circuit with as few
+    layers.
 
     Args:
         flow: the problem.
@@ -118,17 +129,22 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
         HeadwayError: if no number of layers can answer.
     """
     found = witness(flow, causal)
-    careful = replace(flow, codes_first=True)  # a transformer can be built from such a circuit
+    # A transformer can be built from such a circuit.
+    careful = replace(flow, codes_first=True)
     if careful.minimum_layers(causal) == found.layers:
         found = replace(witness(careful, causal), least=found.least)
     stages = flow.holdings(found.layers, causal)
-    print_account(flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers")
+    print_account(
+        flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers"
+    )
     out = console()
     if flow.singled:
         alone = replace(flow, singled=()).minimum_layers(causal)
         out.print(
-            "A row counts as found once all its symbols but the last are shared with it. Were one"
-            f" enough, as the two assumptions have it, the least would be {alone} layers."
+            "A row counts as found once all its symbols but the last are shared "
+            "with it. Were one"
+            f" enough, as the two assumptions have it, the least would be {alone} "
+            "layers."
         )
     size = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
     out.print(f"\nA circuit with {size}", style="bold")
@@ -143,7 +159,8 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
 
 
 def print_run(run: Run) -> None:
-    """Print the holdings of a run's positions after each layer, by the circuit that was found.
+    """Print the holdings of a run's positions after each layer, by the circuit that was
+    found.
 
     Args:
         run: in whose folder a circuit was left.
@@ -155,9 +172,13 @@ def print_run(run: Run) -> None:
     flow = run.config.task.flow()
     model = run.config.model
     if flow is None:
-        raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
+        raise HeadwayError(
+            f"{run.folder}: how information flows in its task is not known"
+        )
     along = flow.along(circuit.paths, model.causal, model.n_layers)
-    print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
+    print_account(
+        flow, along.stages, f"{run.folder.name}: who holds what, along the circuit"
+    )
     out = console()
     least = flow.minimum_layers(model.causal)
     used = len(circuit.useful_layers)
@@ -166,17 +187,26 @@ def print_run(run: Run) -> None:
     if flow.goal not in along.stages[-1][flow.query]:
         out.print(f"By these paths alone, {flow.goal} does not come to the query.")
     if along.broken:
-        out.print("The circuit breaks the flow: these paths look where nothing is shared with them")
+        out.print(
+            "The circuit breaks the flow: these paths look where nothing is shared "
+            "with them"
+        )
         for path in along.broken:
             out.print(f"  {path}")
         out.print(
-            "Either the circuit lacks a path (one that costs little when cut), or the head finds"
-            " its key by something else, such as its position: then assumption 1 is violated."
+            "Either the circuit lacks a path (one that costs little when cut), or "
+            "the head finds"
+            " its key by something else, such as its position: then assumption 1 "
+            "is violated."
         )
     else:
-        out.print("Every path finds its key by a piece that the circuit brought to both ends.")
+        out.print(
+            "Every path finds its key by a piece that the circuit brought to both ends."
+        )
     if is_minimal_circuit(flow, circuit.paths, model.causal):
-        out.print("The circuit is minimal: without any one of its paths the flow would break.")
+        out.print(
+            "The circuit is minimal: without any one of its paths the flow would break."
+        )
 
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
@@ -197,7 +227,9 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     if is_cut:
         out.print("the query alone, as the others would not fit here", style="dim")
     if any("–" in cell for row in rows for cell in row):
-        out.print("0–2: the symbols x_0 to x_2; position codes are left out", style="dim")
+        out.print(
+            "0–2: the symbols x_0 to x_2; position codes are left out", style="dim"
+        )
 
 
 def held_said(pieces: frozenset[str]) -> str:
@@ -210,8 +242,12 @@ def held_said(pieces: frozenset[str]) -> str:
     return ("" if are_letters else " ").join(symbols)
 
 
-def spans(numbers: Iterable[int], kind: Callable[[int], object]) -> Iterator[tuple[int, ...]]:
-    """First and last of each stretch of neighbours that are of one kind; of a single one, it."""
+def spans(
+    numbers: Iterable[int], kind: Callable[[int], object]
+) -> Iterator[tuple[int, ...]]:
+    """First and last of each stretch of neighbours that are of one kind; of a single
+    one, it.
+    """
     stretches = list[list[int]]()
     for number in sorted(set(numbers)):
         last = stretches[-1][-1] if stretches else None

@@ -1,16 +1,18 @@
-"""The number of circuits that the flow allows along a chain, and a test for one of them.
+"""The number of circuits that the flow allows along a chain, and a test for one of
+them.
 
-A circuit is a set of paths (layer, who attends, to whom). It solves the problem if every path finds
-its key by what the circuit itself has brought to both ends, and the query ends with the goal. It is
-minimal if no path can be left out. Along a chain a circuit is minimal just if it is a tree, in
-which every role but the query is attended to once (proof: docs/theory.md), so that
+A circuit is a set of paths (layer, who attends, to whom). It solves the problem if
+every path finds its key by what the circuit itself has brought to both ends, and the
+query ends with the goal. It is minimal if no path can be left out. Along a chain a
+circuit is minimal just if it is a tree, in which every role but the query is attended
+to once (proof: docs/theory.md), so that
 
 - every minimal circuit has 2D paths, and
 - all that a role gathers, it gathers before it is attended to.
 
-What a role holds is a stretch of the line of pieces (`simulation`). In one layer it can grow by one
-stretch that ends where it begins, and by one that begins where it ends. So the trees are counted
-layer by layer, by role and stretch, without listing them.
+What a role holds is a stretch of the line of pieces (`simulation`). In one layer it can
+grow by one stretch that ends where it begins, and by one that begins where it ends. So
+the trees are counted layer by layer, by role and stretch, without listing them.
 """
 
 from collections import defaultdict
@@ -28,13 +30,17 @@ MOST = 64
 """The greatest depth that is counted, in less than a second."""
 
 Stretch = tuple[int, int]
-"""The least piece and the greatest, on the line p_0, x_0, p_1, …: piece 2k is p_k, 2k + 1 x_k."""
+"""The least piece and the greatest, on the line p_0, x_0, p_1, …: piece 2k is p_k, 2k +
+1 x_k.
+"""
 
 Trees = dict[Stretch, int]
 """By stretch, how many trees of paths give a role just that."""
 
 Ends = dict[int, dict[int, int]]
-"""By one end of a stretch, then by the other, how many trees give some role just that."""
+"""By one end of a stretch, then by the other, how many trees give some role just
+that.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,11 @@ class Count:
     circuits: int
 
 
-def count_circuits(depth: int, order: PairOrder = "deep-first", layers: int | None = None) -> Count:
-    """Count the minimal circuits of a chain under the causal mask, one path a role and layer.
+def count_circuits(
+    depth: int, order: PairOrder = "deep-first", layers: int | None = None
+) -> Count:
+    """Count the minimal circuits of a chain under the causal mask, one path a role and
+    layer.
 
     Args:
         depth: D, retrieval steps.
@@ -63,10 +72,15 @@ def count_circuits(depth: int, order: PairOrder = "deep-first", layers: int | No
         layers: how many they may use; by default the fewest that do.
 
     Raises:
-        HeadwayError: if `depth` is not from 1 to `MOST`, `order` is no order of the pairs, or
-            `layers` is below 0.
+        HeadwayError: if `depth` is not from 1 to `MOST`, `order` is no order of the
+            pairs, or `layers` is below 0.
     """
-    require(1 <= depth <= MOST, "depth", depth, f"from 1 to {MOST} where circuits are counted")
+    require(
+        1 <= depth <= MOST,
+        "depth",
+        depth,
+        f"from 1 to {MOST} where circuits are counted",
+    )
     if layers is None:
         named = isinstance(order, str)
         layers = closed_form(depth) if named else minimum_layers(depth, order=order)
@@ -113,7 +127,8 @@ def _none_yet() -> dict[int, int]:
 
 
 def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
-    """Tell whether a circuit answers, each path finding its key by what the circuit brought.
+    """Tell whether a circuit answers, each path finding its key by what the circuit
+    brought.
 
     Args:
         flow: the problem.
@@ -128,8 +143,11 @@ def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> b
     return not along.broken and flow.goal in last[flow.query]
 
 
-def is_minimal_circuit(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
-    """Tell whether a circuit solves a problem and can spare no path, as those that are counted.
+def is_minimal_circuit(
+    flow: Flow, paths: Sequence[AttentionPath], causal: bool = True
+) -> bool:
+    """Tell whether a circuit solves a problem and can spare no path, as those that are
+    counted.
 
     Raises:
         HeadwayError: if a path names a role that there is not.

@@ -1,14 +1,17 @@
-"""The flow of information through layers of attention (Musat 2024, section 5, appendix B).
+"""The flow of information through layers of attention (Musat 2024, section 5, appendix
+B).
 
-Every position starts with the pieces it is given: the symbol of its token, and the position code
-of its pair. In one layer, every position at once
+Every position starts with the pieces it is given: the symbol of its token, and the
+position code of its pair. In one layer, every position at once
 
-1. may attend only to positions (that it may see under the mask) with which it shares a piece, and
+1. may attend only to positions (that it may see under the mask) with which it shares a
+   piece, and
 2. takes over everything that such a position held before the layer.
 
-A query can be answered once it holds the piece it is asked for. The least number of layers after
-which it does is the flow minimum. No transformer that keeps these two assumptions has fewer;
-transformers that do not keep them may, and training may need more.
+A query can be answered once it holds the piece it is asked for. The least number of
+layers after which it does is the flow minimum. No transformer that keeps these two
+assumptions has fewer; transformers that do not keep them may, and training may need
+more.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,12 +35,13 @@ Found = Bool[np.ndarray, "query key"]
 
 
 class Along(NamedTuple):
-    """The flow of information if heads attend along the paths of a circuit and nowhere else.
+    """The flow of information if heads attend along the paths of a circuit and nowhere
+    else.
 
     Attributes:
         stages: what every role holds before the first layer, and after each.
-        broken: the paths whose key cannot be found when it is needed: what the circuit has brought
-            to both ends is not enough, or the mask hides it.
+        broken: the paths whose key cannot be found when it is needed: what the circuit
+            has brought to both ends is not enough, or the mask hides it.
     """
 
     stages: list[Holdings]
@@ -49,15 +53,17 @@ class Flow:
     """One query of a task, and all that bears on it, as a flow problem.
 
     Attributes:
-        roles: every position's role, in the order of the sequence; the query stands last.
+        roles: every position's role, in the order of the sequence; the query stands
+            last.
         starts: for every role, the names of the pieces it starts with.
         goal: the piece that must reach the query.
-        related: further pairs (role that attends, role attended to) that a head can follow
-            whatever they share, such as a position and the one before it.
-        singled: groups of roles, each with pieces. A role outside a group can attend to one inside
-            only if the two share all of these pieces, such as x and y of a row of a table.
-        codes_first: whether layer 0 finds by position codes alone, and later layers by symbols
-            alone, as in the compiled transformers.
+        related: further pairs (role that attends, role attended to) that a head can
+            follow whatever they share, such as a position and the one before it.
+        singled: groups of roles, each with pieces. A role outside a group can attend to
+            one inside only if the two share all of these pieces, such as x and y of a
+            row of a table.
+        codes_first: whether layer 0 finds by position codes alone, and later layers by
+            symbols alone, as in the compiled transformers.
 
     Raises:
         HeadwayError: if a role or a piece is named that there is not, or a role twice.
@@ -73,8 +79,12 @@ class Flow:
     def __post_init__(self) -> None:
         roles = ", ".join(self.roles)
         pieces = ", ".join(self.pieces)
-        require(len(set(self.roles)) == len(self.roles), "roles", roles, "each named once")
-        require(self.goal in self.pieces, "goal", self.goal, f"one of the pieces {pieces}")
+        require(
+            len(set(self.roles)) == len(self.roles), "roles", roles, "each named once"
+        )
+        require(
+            self.goal in self.pieces, "goal", self.goal, f"one of the pieces {pieces}"
+        )
         groups = [group for group, _ in self.singled]
         for role in chain(*self.related, *groups):
             require(role in self.roles, "role", role, f"one of {roles}")
@@ -103,7 +113,9 @@ class Flow:
         return np.array(rows)
 
     def visible(self, causal: bool) -> Found:
-        """Whom every role may see: all, or with the causal mask itself and what stands before."""
+        """Whom every role may see: all, or with the causal mask itself and what stands
+        before.
+        """
         count = len(self.roles)
         seen = np.ones((count, count), dtype=bool)
         return np.tril(seen) if causal else seen
@@ -126,8 +138,8 @@ class Flow:
 
     @cached_property
     def guards(self) -> list[tuple[Found, Bool[np.ndarray, " piece"]]]:
-        """Of every group in `singled`: the pairs (query outside, key inside), and the pieces that
-        the two must share."""
+        """Of every group in `singled`: the pairs (query outside, key inside), and the
+        pieces that the two must share."""
         guards = []
         for group, needed in self.singled:
             inside = np.array([role in group for role in self.roles])
@@ -137,7 +149,9 @@ class Flow:
         return guards
 
     def attends(self, held: Held, layer: int) -> Found:
-        """The roles that can find each other by what they hold before a layer, without a mask."""
+        """The roles that can find each other by what they hold before a layer, without
+        a mask.
+        """
         numbers = (held & self.finders(layer)).astype(np.float32)
         found = numbers @ numbers.T > 0
         for looking_in, needed in self.guards:
@@ -146,7 +160,8 @@ class Flow:
         return found | self.known
 
     def layers(self, causal: bool, hidden: Iterable[str] = ()) -> Iterator[Held]:
-        """The holdings of every role before the first layer, after it, after the second, and so on.
+        """The holdings of every role before the first layer, after it, after the
+        second, and so on.
 
         Args:
             causal: whether a position sees only itself and what stands before it.
@@ -164,22 +179,27 @@ class Flow:
             held = sources > 0
 
     def minimum_layers(self, causal: bool, hidden: Iterable[str] = ()) -> int | None:
-        """The layers after which the query first holds the goal; None if it never does."""
+        """The layers after which the query first holds the goal; None if it never
+        does.
+        """
         goal = self.pieces.index(self.goal)
         before = -1
         for done, held in enumerate(self.layers(causal, hidden)):
             if held[-1, goal]:
                 return done
-            if held.sum() == before and done > 1:  # layer 0 may find by less than the others
+            if (
+                held.sum() == before and done > 1
+            ):  # layer 0 may find by less than the others
                 return None
             before = held.sum()
         raise AssertionError("the stages never end")
 
     def holdings(self, layers: int, causal: bool) -> list[Holdings]:
-        """Role by role, the pieces held before the first layer and after each of `layers` layers.
+        """Role by role, the pieces held before the first layer and after each of
+        `layers` layers.
 
-        A head of layer t (counted from 0) can follow a path only if, in entry t, its two roles
-        have a piece in common.
+        A head of layer t (counted from 0) can follow a path only if, in entry t, its
+        two roles have a piece in common.
         """
         stages = islice(self.layers(causal), layers + 1)
         return [self.named(held) for held in stages]
@@ -197,13 +217,14 @@ class Flow:
     ) -> Along:
         """The flow if heads attend along these paths alone.
 
-        A broken path still brings what its key holds, as it does in the model that has it.
+        A broken path still brings what its key holds, as it does in the model that has
+        it.
 
         Args:
             paths: layer (from 0), head, and relation `query←key` between two roles.
             causal: whether a position sees only itself and what stands before it.
-            layers: how many to follow; by default up to the last that has a path. Paths beyond
-                are left out.
+            layers: how many to follow; by default up to the last that has a path. Paths
+                beyond are left out.
 
         Raises:
             HeadwayError: if a path names a role that there is not.
@@ -236,7 +257,9 @@ class Flow:
         for role in ends:
             if role not in self.roles:
                 roles = ", ".join(self.roles)
-                raise HeadwayError(f"path = {path.relation!r} is not allowed: roles are {roles}")
+                raise HeadwayError(
+                    f"path = {path.relation!r} is not allowed: roles are {roles}"
+                )
         return ends
 
 

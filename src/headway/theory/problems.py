@@ -9,14 +9,16 @@ from headway.theory.flow import Flow
 from headway.theory.formulas import require_depth
 
 Order = Literal["deep-first", "shallow-first"]
-"""The pair that stands first in a sequence: the deepest, or the one that the query asks for."""
+"""The pair that stands first in a sequence: the deepest, or the one that the query asks
+for.
+"""
 
 Copies = Literal["same", "rotated", "independent"]
 """The likeness of the two places of a symbol (see `tasks.Retrieval`)."""
 
 PairOrder = Order | Sequence[int]
-"""`deep-first`, `shallow-first`, or the numbers 1 .. D of the pairs as they stand in the sequence;
-pair k is (x_{k-1}, x_k)."""
+"""`deep-first`, `shallow-first`, or the numbers 1 .. D of the pairs as they stand in
+the sequence; pair k is (x_{k-1}, x_k)."""
 
 
 def pair_order(depth: int, order: PairOrder) -> list[int]:
@@ -52,19 +54,20 @@ def retrieval_flow(
 ) -> Flow:
     """One chain of the retrieval problem (appendix B, definitions 1 and 2).
 
-    Role s_i starts with the symbol x_⌊i/2⌋ and the code p_⌊(i+1)/2⌋ of its pair, so that s_{2k}
-    and s_{2k+1} share x_k, and s_{2k-1} and s_{2k} share p_k. Other chains share nothing with it.
+    Role s_i starts with the symbol x_⌊i/2⌋ and the code p_⌊(i+1)/2⌋ of its pair, so
+    that s_{2k} and s_{2k+1} share x_k, and s_{2k-1} and s_{2k} share p_k. Other chains
+    share nothing with it.
 
     Args:
         depth: D, retrieval steps.
         order: of the pairs in the sequence; see `pair_order`.
-        queries: how many positions at the end hold x_0, each with a code of its own; the last is
-            `s0`. The others are room in which information can be gathered.
+        queries: how many positions at the end hold x_0, each with a code of its own;
+            the last is `s0`. The others are room in which information can be gathered.
         related: further pairs of roles along which a head can attend; see `Flow`.
         codes_first: whether layer 0 can find by codes alone; see `Flow`.
-        copies: if `independent`, s_{2k} and s_{2k+1} share nothing (k ≥ 1): x_k stands at the one,
-            and at the other y_k, which says nothing about it. `rotated` is as `same`, since a fixed
-            rotation can be undone.
+        copies: if `independent`, s_{2k} and s_{2k+1} share nothing (k ≥ 1): x_k stands
+            at the one, and at the other y_k, which says nothing about it. `rotated` is
+            as `same`, since a fixed rotation can be undone.
 
     Raises:
         HeadwayError: if an argument is out of range.
@@ -89,7 +92,9 @@ def retrieval_flow(
 
 
 def chain_depth(flow: Flow) -> int | None:
-    """D, if a flow is that of one chain with its pairs in either order; None if it is another."""
+    """D, if a flow is that of one chain with its pairs in either order; None if it is
+    another.
+    """
     depth = len(flow.roles) // 2
     if depth == 0:
         return None
@@ -103,26 +108,33 @@ def facts_flow(
     goal: str,
     singled: bool = False,
 ) -> Flow:
-    """A query about facts that depend on each other in any way: a directed acyclic graph.
+    """A query about facts that depend on each other in any way: a directed acyclic
+    graph.
 
-    A fact is a few symbols side by side, `xyz`, whose tokens share a code, and whose last symbol
-    is what the others lead to. A chain is `yz`, `xy`, `ax`, asked for `a`. The query counts as
-    able to answer once it holds the goal.
+    A fact is a few symbols side by side, `xyz`, whose tokens share a code, and whose
+    last symbol is what the others lead to. A chain is `yz`, `xy`, `ax`, asked for `a`.
+    The query counts as able to answer once it holds the goal.
 
     Args:
-        facts: in the order of the sequence, a letter per symbol; perhaps by name. Roles are called
-            `name.symbol`, and where there is no name, after the fact itself.
+        facts: in the order of the sequence, a letter per symbol; perhaps by name. Roles
+            are called `name.symbol`, and where there is no name, after the fact itself.
         query: the symbol that is asked about.
         goal: the symbol that is the answer.
-        singled: whether a position must hold all symbols of a fact that lead on before it can
-            attend there, as in a table with a row for every combination of them. Otherwise one of
-            them is enough, which gives the smaller minimum.
+        singled: whether a position must hold all symbols of a fact that lead on before
+            it can attend there, as in a table with a row for every combination of them.
+            Otherwise one of them is enough, which gives the smaller minimum.
 
     Raises:
-        HeadwayError: if a fact has a symbol twice or is there twice, or the goal is in none.
+        HeadwayError: if a fact has a symbol twice or is there twice, or the goal is in
+            none.
     """
     named = facts if isinstance(facts, Mapping) else {fact: fact for fact in facts}
-    require(len(named) == len(facts) > 0, "facts", list(facts), "one or more, each said once")
+    require(
+        len(named) == len(facts) > 0,
+        "facts",
+        list(facts),
+        "one or more, each said once",
+    )
     _require_facts(named, query, goal)
     starts = dict[str, frozenset[str]]()
     rows = list[tuple[frozenset[str], frozenset[str]]]()
@@ -154,7 +166,8 @@ def _require_facts(named: Mapping[str, str], query: str, goal: str) -> None:
 
 
 def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow:
-    """One query of the conditional retrieval problem, its two facts and its row of the table.
+    """One query of the conditional retrieval problem, its two facts and its row of the
+    table.
 
     Other queries and other rows open no shorter way.
 
@@ -169,10 +182,12 @@ def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow
 
 
 def hop_flow(hops: int, gap: int = 1) -> Flow:
-    """The k-hop task: from a symbol to its latest earlier copy, to what follows that, k times.
+    """The k-hop task: from a symbol to its latest earlier copy, to what follows that, k
+    times.
 
-    The pairs of a chain stand somewhere in one running text, so there are no codes of pairs:
-    every position shares one piece with the position before it and one with that after it.
+    The pairs of a chain stand somewhere in one running text, so there are no codes of
+    pairs: every position shares one piece with the position before it and one with that
+    after it.
 
     Args:
         hops: k.

@@ -1,13 +1,15 @@
-"""The flow along one chain of any length: what a position holds is one stretch of a line.
+"""The flow along one chain of any length: what a position holds is one stretch of a
+line.
 
-The pieces stand on a line, p_0, x_0, p_1, x_1, …, p_D, x_D, and role s_i starts with two
-neighbours. It attends only to positions with which it shares a piece, so whatever it takes over
-overlaps with what it held, and that stays one stretch, whatever the mask and the order. So two
-numbers a role, its least piece and its greatest, stand for the set of its pieces.
+The pieces stand on a line, p_0, x_0, p_1, x_1, …, p_D, x_D, and role s_i starts with
+two neighbours. It attends only to positions with which it shares a piece, so whatever
+it takes over overlaps with what it held, and that stays one stretch, whatever the mask
+and the order. So two numbers a role, its least piece and its greatest, stand for the
+set of its pieces.
 
-Throughout, `depth` is D, retrieval steps; `causal` says whether a position sees only itself and
-what comes before it; `order` is that of the pairs (see `pair_order`). A depth below 1 or an order
-that is none raises a `HeadwayError`.
+Throughout, `depth` is D, retrieval steps; `causal` says whether a position sees only
+itself and what comes before it; `order` is that of the pairs (see `pair_order`). A
+depth below 1 or an order that is none raises a `HeadwayError`.
 """
 
 from collections.abc import Iterator
@@ -26,10 +28,14 @@ Ends = Int[np.ndarray, "end role"]
 """The least and the greatest piece of every role, in the order of the sequence."""
 
 
-def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") -> Iterator[Ends]:
-    """The holdings of every role of a chain before the first layer, after it, and so on.
+def stretches(
+    depth: int, causal: bool = True, order: PairOrder = "deep-first"
+) -> Iterator[Ends]:
+    """The holdings of every role of a chain before the first layer, after it, and so
+    on.
 
-    Roles stand as in the sequence, the query s_0 last; piece 2k is p_k, and 2k + 1 is x_k.
+    Roles stand as in the sequence, the query s_0 last; piece 2k is p_k, and 2k + 1 is
+    x_k.
     """
     pairs = np.array(pair_order(depth, order))
     in_pairs = np.stack([2 * pairs - 1, 2 * pairs], axis=1)
@@ -44,7 +50,9 @@ def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") 
         ends = np.stack([last - down, up])
 
 
-def minimum_layers(depth: int, *, causal: bool = True, order: PairOrder = "deep-first") -> int:
+def minimum_layers(
+    depth: int, *, causal: bool = True, order: PairOrder = "deep-first"
+) -> int:
     """The least number of layers for `depth` retrieval steps, by exact simulation."""
     last = 2 * depth + 1
     stages = stretches(depth, causal, order)
@@ -56,9 +64,10 @@ def _furthest(
 ) -> Int[np.ndarray, " role"]:
     """The greatest piece of every role after one more layer.
 
-    It is the greatest among the roles that it may see and whose least piece is not above its own
-    greatest. Of these, some lie wholly below it and share no piece with it. They hold nothing
-    greater than its own, so they change nothing and need not be told apart.
+    It is the greatest among the roles that it may see and whose least piece is not
+    above its own greatest. Of these, some lie wholly below it and share no piece with
+    it. They hold nothing greater than its own, so they change nothing and need not be
+    told apart.
     """
     best = np.full(high.max() + 1, -1, dtype=high.dtype)
     if not causal:

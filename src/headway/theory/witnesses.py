@@ -1,10 +1,10 @@
 """A circuit with the fewest layers, and as few attention paths as can be found.
 
-It is traced back from the goal. A role that holds a piece after a layer held it before, or took it
-over along a path. That path takes a key that held the piece, and a piece that both shared, by which
-the key was found. If these branches shared no paths, the number of paths would be a sum. The least
-such sum is found layer by layer; then the circuit is read off, and paths that it does not need are
-left out.
+It is traced back from the goal. A role that holds a piece after a layer held it before,
+or took it over along a path. That path takes a key that held the piece, and a piece
+that both shared, by which the key was found. If these branches shared no paths, the
+number of paths would be a sum. The least such sum is found layer by layer; then the
+circuit is read off, and paths that it does not need are left out.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from headway.theory.counting import solves
 from headway.theory.flow import Flow
 
 Costs = Float[np.ndarray, "role piece"]
-"""For every role and piece, the least number of paths that it takes to hold it; inf if none is
-enough."""
+"""For every role and piece, the least number of paths that it takes to hold it; inf if
+none is enough."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,26 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
     require(least is not None, "goal", flow.goal, "a piece that can reach the query")
     assert least is not None
     layers = least if layers is None else layers
-    require(layers >= least, "layers", layers, f"at least {least}, as information flows no faster")
+    require(
+        layers >= least,
+        "layers",
+        layers,
+        f"at least {least}, as information flows no faster",
+    )
     paths = _Trace(flow, causal, layers).paths()
-    assert solves(flow, sorted(paths), causal), "a circuit was traced that does not answer"
+    assert solves(flow, sorted(paths), causal), (
+        "a circuit was traced that does not answer"
+    )
     for path in sorted(paths, reverse=True):
         fewer = paths - {path}
         if solves(flow, sorted(fewer), causal):
             paths = fewer
-    # Were such a role attended to by none, the query would never hold the goal, in however many
-    # layers. So every circuit has at least one path for each.
+    # Were such a role attended to by none, the query would never hold the goal, in
+    # however many layers. So every circuit has at least one path for each.
     others = flow.roles[:-1]
-    needed = [role for role in others if flow.minimum_layers(causal, hidden=[role]) is None]
+    needed = [
+        role for role in others if flow.minimum_layers(causal, hidden=[role]) is None
+    ]
     return Witness(flow, causal, layers, _with_heads(flow, paths), len(needed))
 
 
@@ -99,7 +108,9 @@ class _Trace:
             self.costs.append(np.minimum(before, after))
 
     def _finding(self, costs: Costs, layer: int) -> Float[np.ndarray, "query key"]:
-        """The number of paths until a query can find a key in a layer, for every such pair."""
+        """The number of paths until a query can find a key in a layer, for every such
+        pair.
+        """
         finders = self.flow.finders(layer)
         usable = np.where(finders, costs, np.inf)
         finding = np.stack([(usable + row).min(1) for row in usable])
@@ -139,7 +150,10 @@ class _Trace:
 
     def _hold(self, role: int, piece: int, layers: int) -> None:
         """Adds the paths by which a role holds a piece after so many layers."""
-        while layers and self.costs[layers][role, piece] == self.costs[layers - 1][role, piece]:
+        while (
+            layers
+            and self.costs[layers][role, piece] == self.costs[layers - 1][role, piece]
+        ):
             layers -= 1
         if layers == 0 or (role, piece, layers) in self._asked:
             return
@@ -156,7 +170,9 @@ class _Trace:
             self._hold(key, shared, layer)
 
 
-def _with_heads(flow: Flow, paths: frozenset[AttentionPath]) -> tuple[AttentionPath, ...]:
+def _with_heads(
+    flow: Flow, paths: frozenset[AttentionPath]
+) -> tuple[AttentionPath, ...]:
     """The paths, those of one role in one layer given to different heads."""
     taken: dict[tuple[int, str], int] = {}
     numbered = []

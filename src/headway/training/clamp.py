@@ -1,8 +1,9 @@
 """Clamping: training while heads are kept from attending along some paths.
 
-What depends on a path is seen by training the same seed again with that path blocked (the method of
-Singh et al. 2024, arXiv 2404.07129, there for activations). Attention along it is set to zero after
-the softmax, and all else is as it is. A clamped model is evaluated with its clamp.
+What depends on a path is seen by training the same seed again with that path blocked
+(the method of Singh et al. 2024, arXiv 2404.07129, there for activations). Attention
+along it is set to zero after the softmax, and all else is as it is. A clamped model is
+evaluated with its clamp.
 """
 
 from typing import TYPE_CHECKING
@@ -20,22 +21,29 @@ if TYPE_CHECKING:
     from headway.training.config import RunConfig, TrainingConfig
 
 
-def require_clampable(training: "TrainingConfig", task: Task, model: TransformerConfig) -> None:
+def require_clampable(
+    training: "TrainingConfig", task: Task, model: TransformerConfig
+) -> None:
     """Checks that a model and its task have the paths that are blocked.
 
     Raises:
         HeadwayError: if a layer, a head or a relation is none of theirs.
     """
     names = clampable(task) if training.clamped else []
-    allowed = f"a path of {model.n_layers} layers of {model.n_heads} heads, along one of"
+    allowed = (
+        f"a path of {model.n_layers} layers of {model.n_heads} heads, along one of"
+    )
     for path in map(AttentionPath.parse, training.clamped):
         is_there = path.layer < model.n_layers and path.head < model.n_heads
         fits = is_there and path.relation in names
-        require(fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …")
+        require(
+            fits, "training.clamped", str(path), f"{allowed} {', '.join(names[:3])}, …"
+        )
 
 
 def blocked(config: "RunConfig", task: Task, batch: Batch, step: int) -> Tap | None:
-    """The tap that sets attention along blocked paths to zero; None if none is blocked then.
+    """The tap that sets attention along blocked paths to zero; None if none is blocked
+    then.
 
     Relations that a batch does not have, being of a shallower problem, are left out.
 
@@ -64,7 +72,9 @@ def blocked(config: "RunConfig", task: Task, batch: Batch, step: int) -> Tap | N
 
 
 def clampable(task: Task) -> list[str]:
-    """The relations of a task that a path to be clamped may lead along: all but stays."""
+    """The relations of a task that a path to be clamped may lead along: all but
+    stays.
+    """
     batch = task.sample(2, torch.Generator().manual_seed(0))
     relations = task.edges(batch)
     return [name for name, edges in relations.items() if edges.use == "path"]

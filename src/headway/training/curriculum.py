@@ -1,12 +1,14 @@
-"""Curricula: what the sequences of a step ask for, and when a stage of training is over.
+"""Curricula: what the sequences of a step ask for, and when a stage of training is
+over.
 
     training.curriculum = implicit      all hops at every step
     training.curriculum = mixture       sequences of all depths, one depth a step
-    training.curriculum = deepening     few hops in few layers first, then about twice as many
+    training.curriculum = deepening     few hops in few layers first, then twice as many
 
-A curriculum of one's own is a frozen dataclass that derives from `Curriculum`, as a task is one
-that derives from `Task`; an installed package offers it under its kind, by an entry point of the
-group `headway.curricula`. Evaluations are always of sequences of the full depth.
+A curriculum of one's own is a frozen dataclass that derives from `Curriculum`, as a
+task is one that derives from `Task`; an installed package offers it under its kind, by
+an entry point of the group `headway.curricula`. Evaluations are always of sequences of
+the full depth.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +44,8 @@ class Ask(NamedTuple):
     Attributes:
         depth: of the sequences.
         hops: those that count, by index.
-        shift: by how many places sequences are moved towards the start (see `Task.shallower`).
+        shift: by how many places sequences are moved towards the start (see
+            `Task.shallower`).
         layers: of the model that sequences pass through, from the first on.
     """
 
@@ -54,7 +57,8 @@ class Ask(NamedTuple):
 
 @dataclass(frozen=True)
 class Curriculum:
-    """The demands of training steps: unless a curriculum says otherwise, the whole task.
+    """The demands of training steps: unless a curriculum says otherwise, the whole
+    task.
 
     Attributes:
         kind: the name by which configs choose it.
@@ -68,8 +72,11 @@ class Curriculum:
     def __post_init__(self):
         check(self, f"{CURRICULUM}.")
 
-    def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
-        """Checks what the curriculum needs of the whole task, of the model and of training.
+    def require(
+        self, task: Task, model: TransformerConfig, training: "TrainingConfig"
+    ) -> None:
+        """Checks what the curriculum needs of the whole task, of the model and of
+        training.
 
         Raises:
             HeadwayError: if they do not have it (see `refuse`).
@@ -82,7 +89,9 @@ class Curriculum:
     def require_depths(self, task: Task) -> None:
         """Raises `HeadwayError` unless the task has shallower sequences."""
         if task.n_depths == 1:
-            self.refuse("sequences of this task have one depth only (task.n_depths = 1)")
+            self.refuse(
+                "sequences of this task have one depth only (task.n_depths = 1)"
+            )
 
     def view(self, task: Task) -> Task:
         """The task as a trained model answers it, and is evaluated on it."""
@@ -104,27 +113,37 @@ class Curriculum:
         return Ask()
 
     def judged(self, stage: int, task: Task) -> tuple[Ask, float] | None:
-        """The sequences by which a stage is judged, and the loss below which each of their hops is
-        when it is over; None of the last stage."""
+        """The sequences by which a stage is judged, and the loss below which each of
+        their hops is when it is over; None of the last stage."""
         return None
 
     def full_from(self, task: Task) -> int:
-        """The last step before the first that may ask for the whole task, in the last stage."""
+        """The last step before the first that may ask for the whole task, in the last
+        stage.
+        """
         return 0
 
     def loss(
-        self, model: Transformer, targets: Targets, batch: Batch, ask: Ask, tap: Tap | None = None
+        self,
+        model: Transformer,
+        targets: Targets,
+        batch: Batch,
+        ask: Ask,
+        tap: Tap | None = None,
     ) -> Float[Tensor, ""]:
         """The number that a step lowers: the mean loss of all that its batch asks."""
         predicted = model(batch.inputs, tap, ask.layers)
         return targets.loss(targets.at_queries(predicted, batch.targets), batch.targets)
 
-    def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
-        """Prepares a model before its optimisers are made, perhaps freezing some of its weights.
+    def learning(
+        self, model: Transformer
+    ) -> Callable[[int], AbstractContextManager[float]]:
+        """Prepares a model before its optimisers are made, perhaps freezing some of its
+        weights.
 
         Returns:
-            What is entered around every move of the optimisers, with the number of steps before;
-            it gives a factor on their rates.
+            What is entered around every move of the optimisers, with the number of
+            steps before; it gives a factor on their rates.
         """
         return lambda _: nullcontext(1.0)
 
@@ -142,7 +161,9 @@ class Mixture(Curriculum):
 
     kind = "mixture"
 
-    def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
+    def require(
+        self, task: Task, model: TransformerConfig, training: "TrainingConfig"
+    ) -> None:
         """Checks that the task has several depths."""
         self.require_depths(task)
 
@@ -157,7 +178,8 @@ class Stage(NamedTuple):
     Attributes:
         depths: of its sequences; one is drawn for every step.
         hops: how many are asked for, from the first on, as far as sequences have them.
-        reach: a depth; its sequences stand anywhere among the positions that one of this depth has.
+        reach: a depth; its sequences stand anywhere among the positions that one of
+            this depth has.
     """
 
     depths: Sequence[int]
@@ -169,25 +191,30 @@ class Stage(NamedTuple):
 class Deepening(Curriculum):
     """Few hops come first, in few layers; then more, in one layer more.
 
-    A batch that asks for d hops passes through the first ⌊log2 d⌋ + 2 layers, the fewest that d
-    hops take, and is read out there. In so few layers a model must jump over facts; it cannot pass
-    symbols on one by one. The most that 2, 3, 4, … layers can do is 1, 3, 7, … hops. The model
-    learns one hop and three together, then seven, and so on, up to the depth of the task:
+    A batch that asks for d hops passes through the first ⌊log2 d⌋ + 2 layers, the
+    fewest that d hops take, and is read out there. In so few layers a model must jump
+    over facts; it cannot pass symbols on one by one. The most that 2, 3, 4, … layers
+    can do is 1, 3, 7, … hops. The model learns one hop and three together, then seven,
+    and so on, up to the depth of the task:
 
-    1. `mixed`: every batch is of one hop or of three. Sequences of one hop stand anywhere among the
-       positions of the others, so that the first head serves every pair;
+    1. `mixed`: every batch is of one hop or of three. Sequences of one hop stand
+       anywhere among the positions of the others, so that the first head serves every
+       pair;
     2. `anywhere`: three hops, anywhere among the positions of the next depth;
-    3. `longer`, if the next depth has over two hops more: sequences get deeper, but only the hops
-       that are known are asked for, so that heads find them among ever more others;
-    4. `mixed`: every batch is of the hops that are known, or of the next depth. The same again from
-       2, with these for three;
+    3. `longer`, if the next depth has over two hops more: sequences get deeper, but
+       only the hops that are known are asked for, so that heads find them among ever
+       more others;
+    4. `mixed`: every batch is of the hops that are known, or of the next depth. The
+       same again from 2, with these for three;
     5. `whole`: the full depth alone.
 
-    So three hops have the stages 1 and 5, and two as well (`mixed` is of one hop or two then). A
-    stage is over when, in its deepest sequences, all hops that it asks for are learnt.
+    So three hops have the stages 1 and 5, and two as well (`mixed` is of one hop or two
+    then). A stage is over when, in its deepest sequences, all hops that it asks for are
+    learnt.
 
     Layers that shallow problems do not pass through should write nothing at first
-    (`model.silent_above=2`). Otherwise their random weights disturb what the layers below learnt.
+    (`model.silent_above=2`). Otherwise their random weights disturb what the layers
+    below learnt.
 
     Attributes:
         learnt: the loss below which a hop counts as learnt.
@@ -209,19 +236,30 @@ class Deepening(Curriculum):
             found.append(Stage((known, more), more, more))
         return [*found, Stage((depth,), depth, depth)]
 
-    def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
-        """Checks that the task is a chain of several hops, and layers the fewest that it takes."""
+    def require(
+        self, task: Task, model: TransformerConfig, training: "TrainingConfig"
+    ) -> None:
+        """Checks that the task is a chain of several hops, and layers the fewest that
+        it takes.
+        """
         self.require_depths(task)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
         is_chain = task.hop_order == list(pairwise(task.hops))
         if not is_chain or least != theory.closed_form(task.n_depths):
-            self.refuse("it is for a chain under the causal mask, as in the retrieval problem")
-        allowed = f"{least}, the fewest, with {CURRICULUM} = deepening at depth {task.n_depths}"
+            self.refuse(
+                "it is for a chain under the causal mask, as in the retrieval problem"
+            )
+        allowed = (
+            f"{least}, the fewest, with {CURRICULUM} = deepening at depth "
+            f"{task.n_depths}"
+        )
         require(model.n_layers == least, "model.n_layers", model.n_layers, allowed)
 
     def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
-        """The stage's hops, in sequences of one of its depths, at a place that is drawn."""
+        """The stage's hops, in sequences of one of its depths, at a place that is
+        drawn.
+        """
         one = self.stages(task)[stage]
         depth = one.depths[seed_of(seed, "depth", step) % len(one.depths)]
         room = task.room(depth) - task.room(one.reach)
@@ -243,7 +281,8 @@ def curriculum_from_json(data: Any) -> Curriculum:
     """The curriculum that JSON data hold; one that is a curriculum already stays.
 
     Raises:
-        HeadwayError: if there is none of its kind, or a field is unknown, missing or not allowed.
+        HeadwayError: if there is none of its kind, or a field is unknown, missing or
+            not allowed.
     """
     if isinstance(data, Curriculum):
         return data
@@ -251,7 +290,9 @@ def curriculum_from_json(data: Any) -> Curriculum:
     require(isinstance(data, dict), CURRICULUM, data, f"{kinds}, with all its fields")
     fields = dict(data)
     kind = fields.pop("kind", None)
-    require(isinstance(kind, str) and kind in CURRICULA, f"{CURRICULUM}.kind", kind, kinds)
+    require(
+        isinstance(kind, str) and kind in CURRICULA, f"{CURRICULUM}.kind", kind, kinds
+    )
     return from_json(CURRICULA[kind], fields, f"{CURRICULUM}.")
 
 
@@ -260,4 +301,6 @@ Chosen = Annotated[
     PlainValidator(curriculum_from_json),
     PlainSerializer(lambda one: {"kind": one.kind, **to_json(one)}),
 ]
-"""The field of a config that holds a curriculum; in JSON, its kind beside its fields."""
+"""The field of a config that holds a curriculum; in JSON, its kind beside its
+fields.
+"""

@@ -29,8 +29,8 @@ def held_out(
 ) -> Batch:
     """`count` sequences that no training step of the run with this seed sees.
 
-    Different purposes give independent samples, so that what was tuned on one can be checked on
-    another.
+    Different purposes give independent samples, so that what was tuned on one can be
+    checked on another.
 
     Args:
         task: that lays them out.
@@ -38,12 +38,13 @@ def held_out(
         seed: that they are drawn from.
         device: that they are on.
         purpose: what they are for, in a word.
-        trained_by: the config of the run whose fixed training set, if it has one, they are apart
-            from. (Fresh sequences of a step are other draws; those of a small task may repeat.)
+        trained_by: the config of the run whose fixed training set, if it has one, they
+            are apart from. (Fresh sequences of a step are other draws; those of a small
+            task may repeat.)
 
     Raises:
-        HeadwayError: if they cannot fit into memory, the task is a user's and cannot be used, or
-            the training set leaves no sequence to hold out.
+        HeadwayError: if they cannot fit into memory, the task is a user's and cannot be
+            used, or the training set leaves no sequence to hold out.
     """
     require_sound(task)
     numbers = task.length * task.d_input + task.n_read * task.d_target
@@ -56,8 +57,10 @@ def held_out(
         draws = known.draws_apart(task, count, generator)
     if draws is None:
         raise HeadwayError(
-            f"training.train_examples = {len(known)} is not allowed: it must be smaller, as nearly"
-            f" every sequence of task {task.kind!r} is in the training set, and too few are left to"
+            f"training.train_examples = {len(known)} is not allowed: it must be "
+            "smaller, as nearly"
+            f" every sequence of task {task.kind!r} is in the training set, and "
+            "too few are left to"
             " hold out"
         )
     return in_shape(task, task.assemble(draws))
@@ -69,29 +72,34 @@ def training_set(config: RunConfig) -> "TrainingSet | None":
     All attempts of a run have the same, and it is the same on every device.
 
     Raises:
-        HeadwayError: if the task has hardly any more sequences, or so many cannot fit into memory.
+        HeadwayError: if the task has hardly any more sequences, or so many cannot fit
+            into memory.
     """
     training = config.training
     if isinstance(training, Elsewhere) or training.train_examples is None:
         return None
     from headway.training.fixed_set import drawn_set  # few runs have one
 
-    return drawn_set(training.curriculum.taught(config.task), training.train_examples, config.seed)
+    return drawn_set(
+        training.curriculum.taught(config.task), training.train_examples, config.seed
+    )
 
 
 def in_shape(task: Task, batch: Batch) -> Batch:
     """A batch of whole sequences as it is.
 
     Raises:
-        HeadwayError: if its shape is not that of the task's other batches, or, on the CPU, a token
-            is none of the vocabulary: a fault that is too rare for `check_task` to meet.
+        HeadwayError: if its shape is not that of the task's other batches, or, on the
+            CPU, a token is none of the vocabulary: a fault that is too rare for
+            `check_task` to meet.
     """
     known = task.length, task.n_read, task.n_hops
     sizes = batch.inputs.shape[1], *batch.targets.shape[1:3]
     if sizes != known:
         named = "{} positions, {} queries and {} hops"
         raise HeadwayError(
-            f"{type(task).__name__}.draw: a batch has {named.format(*sizes)}, where others have"
+            f"{type(task).__name__}.draw: a batch has {named.format(*sizes)}, "
+            "where others have"
             f" {named.format(*known)}: all must be of one shape"
         )
     if task.vocabulary is not None and batch.inputs.device.type == "cpu":
@@ -104,7 +112,8 @@ def in_shape(task: Task, batch: Batch) -> Batch:
 
 
 def require_held_out(config: RunConfig) -> None:
-    """Makes sure that a fixed training set can be drawn, and leaves sequences to hold out.
+    """Makes sure that a fixed training set can be drawn, and leaves sequences to hold
+    out.
 
     Raises:
         HeadwayError: if the task has too few different sequences.
@@ -116,7 +125,9 @@ def require_held_out(config: RunConfig) -> None:
 
 
 def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
-    """The sequences that a curriculum asks for, laid out; draws are those of the full depth."""
+    """The sequences that a curriculum asks for, laid out; draws are those of the full
+    depth.
+    """
     if ask.depth is None:
         batch = task.assemble(draws)
     else:
@@ -134,16 +145,17 @@ def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
 
 
 class Stream:
-    """The training batches of a run, reachable by step in any order, so resuming needs no state.
+    """The training batches of a run, reachable by step in any order, so resuming needs
+    no state.
 
-    Either fresh sequences at every step, or a fixed set walked through in an order that is
-    shuffled anew every epoch (the last, incomplete batch of an epoch is left out); at the depth
-    and with the hops that the curriculum says.
+    Either fresh sequences at every step, or a fixed set walked through in an order that
+    is shuffled anew every epoch (the last, incomplete batch of an epoch is left out);
+    at the depth and with the hops that the curriculum says.
 
     Args:
         config: of the run.
-        attempt: which attempt of the run it is, from 0 (see `TrainingConfig.patience`); each has
-            its own fresh sequences, or its own order of the fixed set.
+        attempt: which attempt of the run it is, from 0 (see `TrainingConfig.patience`);
+            each has its own fresh sequences, or its own order of the fixed set.
     """
 
     def __init__(self, config: RunConfig, attempt: int = 0):
@@ -160,7 +172,9 @@ class Stream:
             self._shuffle = torch.empty(0)
 
     def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
-        """The demands of a step (from 1) in a stage of the curriculum, and its batch."""
+        """The demands of a step (from 1) in a stage of the curriculum, and its
+        batch.
+        """
         ask = self.curriculum.ask(step, stage, self.task, self.seed)
         with clear_errors(f"task = {self.task.kind!r}, at step {step}, raises"):
             batch = batch_of(self.task, self.draws(step), ask)

@@ -28,11 +28,15 @@ from headway.userfile import described
 
 @contextmanager
 def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
-    """Makes one clear line of what a failing disk raises (full, read-only, no permission)."""
+    """Makes one clear line of what a failing disk raises (full, read-only, no
+    permission).
+    """
     try:
         yield
     except OSError as error:
-        raise HeadwayError(f"cannot {doing} {path}: {error.strerror or error}") from error
+        raise HeadwayError(
+            f"cannot {doing} {path}: {error.strerror or error}"
+        ) from error
 
 
 @contextmanager
@@ -51,7 +55,9 @@ def clear_errors(doing: str) -> Iterator[None]:
 
 
 def clear_content_errors(what: object) -> AbstractContextManager[None]:
-    """Makes one clear line of what goes wrong in using the content of a file, or the like."""
+    """Makes one clear line of what goes wrong in using the content of a file, or the
+    like.
+    """
     return clear_errors(f"{what} is corrupted or of another version:")
 
 
@@ -59,7 +65,8 @@ def is_there(path: Path) -> bool:
     """Tell whether there is a file or folder.
 
     Raises:
-        HeadwayError: if that cannot be told, for want of permission or as no file can be called so.
+        HeadwayError: if that cannot be told, for want of permission or as no file can
+            be called so.
     """
     with clear_io_errors(path, "read"):
         try:
@@ -67,7 +74,9 @@ def is_there(path: Path) -> bool:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except ValueError as error:
-            raise HeadwayError(f"{str(path)!r}: no file can have this name ({error})") from None
+            raise HeadwayError(
+                f"{str(path)!r}: no file can have this name ({error})"
+            ) from None
         return True
 
 
@@ -82,10 +91,13 @@ def refuse_link(path: Path) -> None:
 
 
 def owned(folder: Path, *names: str) -> Path:
-    """A path below a folder at which may be written or deleted: no part of it is a link.
+    """A path below a folder at which may be written or deleted: no part of it is a
+    link.
 
-    Behind a link lies what belongs to somebody else, or is another file of the same run. The folder
-    itself, and those above it, may be links: whoever named the folder meant what they lead to.
+    Behind a link lies what belongs to somebody else, or is another file of the same
+    run. The folder
+    itself, and those above it, may be links: whoever named the folder meant what they
+    lead to.
 
     Raises:
         HeadwayError: if a part is a link; it names that part.
@@ -98,12 +110,16 @@ def owned(folder: Path, *names: str) -> Path:
 
 
 def draft_of(path: Path) -> Path:
-    """The name under which this thread writes a file or folder before it is moved into place."""
+    """The name under which this thread writes a file or folder before it is moved into
+    place.
+    """
     return path.with_name(f".{path.name}.draft-{threading.get_native_id()}")
 
 
 def remove_draft(draft: Path) -> None:
-    """Removes a draft, be it a file, a folder or a link, but nothing that a link leads to."""
+    """Removes a draft, be it a file, a folder or a link, but nothing that a link leads
+    to.
+    """
     if draft.is_dir() and not draft.is_symlink():
         shutil.rmtree(draft, ignore_errors=True)
     else:
@@ -111,7 +127,8 @@ def remove_draft(draft: Path) -> None:
 
 
 def remove_drafts(folder: Path, name: str = "*") -> None:
-    """Removes drafts that killed writers left in a folder, whose only writer the caller is.
+    """Removes drafts that killed writers left in a folder, whose only writer the caller
+    is.
 
     Args:
         folder: that they wrote to.
@@ -125,18 +142,23 @@ def remove_drafts(folder: Path, name: str = "*") -> None:
 def write_whole(path: Path, content: bytes | str) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
-    A reader sees the old content or the new one, whatever interrupts the writer. When this has
-    returned, a power cut does not lose it. Bytes of names that are no text become question marks.
+    A reader sees the old content or the new one, whatever interrupts the writer. When
+    this has returned, a power cut does not lose it. Bytes of names that are no text
+    become question marks.
 
     Raises:
-        HeadwayError: if it is a link, or the disk does not take it; the old file is then untouched.
+        HeadwayError: if it is a link, or the disk does not take it; the old file is
+            then untouched.
     """
     refuse_link(path)
     draft = draft_of(path)
-    content = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+    content = (
+        content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+    )
     with clear_io_errors(path, "write"):
         try:
-            remove_draft(draft)  # of a thread of the same number, killed; or a link of that name
+            # Of a thread of the same number, killed; or a link of that name.
+            remove_draft(draft)
             with open(draft, "xb") as file:
                 file.write(content)
                 file.flush()
@@ -148,17 +170,19 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def append_json(path: Path, data: Any) -> None:
-    """Adds a line of JSON to a file, in place of one that was cut off, and flushes it to disk.
+    """Adds a line of JSON to a file, in place of one that was cut off, and flushes it
+    to disk.
 
     Raises:
-        HeadwayError: if it is a link, a number in it is not finite, or the disk does not take it;
-            the file may then end in a part of the line.
+        HeadwayError: if it is a link, a number in it is not finite, or the disk does
+            not take it; the file may then end in a part of the line.
     """
     refuse_link(path)
     line = _json(path, data)
     with clear_io_errors(path, "write"):
         if path.exists() and path.stat().st_nlink > 1:
-            write_whole(path, path.read_bytes())  # under its other names the file stays as it is
+            # Under its other names the file stays as it is.
+            write_whole(path, path.read_bytes())
         with open(path, "ab+") as file:
             file.seek(max(0, file.tell() - 1))
             if file.read() not in (b"", b"\n"):
@@ -182,7 +206,9 @@ def remove(path: Path) -> None:
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """The lines of a file but for one that was cut off in writing; empty if there is no file."""
+    """The lines of a file but for one that was cut off in writing; empty if there is no
+    file.
+    """
     if is_there(path):
         return read_bytes(path).split(b"\n")[:-1]
     return []
@@ -220,7 +246,8 @@ def holding(folder: Path) -> Iterator[None]:
         RunBusyError: if another process holds it.
         HeadwayError: if writing is not permitted, or the lock is a link.
     """
-    lock = FileLock(owned(folder, ".lock"), timeout=0.3)  # longer than `is_held` ever holds it
+    # Longer than `is_held` ever holds it.
+    lock = FileLock(owned(folder, ".lock"), timeout=0.3)
     with clear_io_errors(folder, "write to"):
         try:
             lock.acquire()
@@ -239,7 +266,10 @@ def is_held(lock: Path) -> bool:
     try:
         with os.fdopen(opened(lock)) as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (OSError, HeadwayError) as error:  # else there is no lock, or a disk without locks
+    except (
+        OSError,
+        HeadwayError,
+    ) as error:  # else there is no lock, or a disk without locks
         return isinstance(error, BlockingIOError)
     return False
 
@@ -254,7 +284,9 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def _json(path: Path, data: Any, indent: int | None = None) -> bytes:
-    """The JSON that is written to a file; `HeadwayError` if a number in it is not finite."""
+    """The JSON that is written to a file; `HeadwayError` if a number in it is not
+    finite.
+    """
     try:
         text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
@@ -271,12 +303,18 @@ def read_json(path: Path) -> Any:
     return parsed(read_bytes(path), path)
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`).
+def write_tensors(
+    path: Path, tensors: dict[str, Tensor], about: dict[str, Any]
+) -> None:
+    """Writes tensors and a little JSON about them as one safetensors file (see
+    `write_whole`).
 
-    The JSON and a checksum are one text in it: of several texts the order would be by chance.
+    The JSON and a checksum are one text in it: of several texts the order would be by
+    chance.
     """
-    flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    flat = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()
+    }
     checked = {**about, "checksum": checksum(flat, about)}
     metadata = {"about": json.dumps(checked, allow_nan=False)}
     write_whole(path, safetensors.torch.save(flat, metadata))
@@ -344,7 +382,9 @@ def _header_of(file: Any, path: Path) -> Header:
 
 
 def checksum(tensors: dict[str, Tensor], about: dict[str, Any]) -> str:
-    """A digest of contiguous tensors on the CPU (names, shapes, types, bytes) and of JSON data."""
+    """A digest of contiguous tensors on the CPU (names, shapes, types, bytes) and of
+    JSON data.
+    """
     digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
     for name, tensor in sorted(tensors.items()):
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())

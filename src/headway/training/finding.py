@@ -12,27 +12,34 @@ PLAN = "plan.json"
 """The file that a sweep's folder holds beside its runs."""
 
 LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.json")
-"""Files that tell a run's folder that has lost its config from folders of other things."""
+"""Files that tell a run's folder that has lost its config from folders of other
+things.
+"""
 
 
 LEVELS = 3
-"""Levels at which runs may lie below a folder: runs in a sweep in a folder of sweeps."""
+"""Levels at which runs may lie below a folder: runs in a sweep in a folder of
+sweeps.
+"""
 
 
-def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) -> list[Path]:
-    """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
-    a run's.
+def run_folders(
+    folder: Path, root: Path | None = None, levels: int = LEVELS
+) -> list[Path]:
+    """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or
+    itself if it is a run's.
 
-    A run that has lost its config is among them: `Run.open` says what is wrong. Other folders, such
-    as those of figures, are not. Names are in natural order, in which seed=10 comes after seed=9.
+    A run that has lost its config is among them: `Run.open` says what is wrong. Other
+    folders, such as those of figures, are not. Names are in natural order, in which
+    seed=10 comes after seed=9.
 
-    Every folder is entered once, so a run that several paths lead to is listed once: by a path
-    without links, if there is one.
+    Every folder is entered once, so a run that several paths lead to is listed once: by
+    a path without links, if there is one.
 
     Args:
         folder: that is looked through.
-        root: a folder without links in its path, out of which no link is followed; by default all
-            links are.
+        root: a folder without links in its path, out of which no link is followed; by
+            default all links are.
         levels: at which runs may lie below it.
 
     Raises:
@@ -64,7 +71,9 @@ def run_folders(folder: Path, root: Path | None = None, levels: int = LEVELS) ->
             continue
         for one in inner:
             (linked if behind or one.is_symlink() else plain).append((one, below))
-    return sorted(found, key=lambda path: [*map(natural, path.relative_to(folder).parts)])
+    return sorted(
+        found, key=lambda path: [*map(natural, path.relative_to(folder).parts)]
+    )
 
 
 def _is_run(folder: Path) -> bool:
@@ -82,15 +91,21 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
-    """Tell whether something is a link that leads out of a folder without links in its path."""
+    """Tell whether something is a link that leads out of a folder without links in its
+    path.
+    """
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _names_in(folder: Path, root: Path | None) -> list[str]:
-    """The names of the folders in a folder, but for hidden ones and those out of a root."""
+    """The names of the folders in a folder, but for hidden ones and those out of a
+    root.
+    """
     if not is_there(folder):
         raise HeadwayError(f"{folder}: there is no such folder")
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
         shown = [entry for entry in entries if not entry.name.startswith(".")]
         inner = [entry for entry in shown if os.path.isdir(entry)]
-        return [entry.name for entry in inner if root is None or not leads_out(entry, root)]
+        return [
+            entry.name for entry in inner if root is None or not leads_out(entry, root)
+        ]

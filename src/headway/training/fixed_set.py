@@ -63,7 +63,8 @@ def drawn_set(task: Task, count: int, seed: int) -> TrainingSet:
     """So many different sequences of a task, by a seed; the same on every device.
 
     Raises:
-        HeadwayError: if the task has hardly any more, or so many cannot fit into memory.
+        HeadwayError: if the task has hardly any more, or so many cannot fit into
+            memory.
     """
     numbers = task.length * task.d_input + MARK // 4
     require_room(count * numbers, f"training.train_examples = {count}", "cpu")
@@ -81,24 +82,33 @@ def drawn_set(task: Task, count: int, seed: int) -> TrainingSet:
     if draws is None or _collected(task, 1 + count // MOST, generator, is_new) is None:
         most = len(marks) - 1 - 2 * len(marks) // MOST
         raise HeadwayError(
-            f"training.train_examples = {count} is not allowed: it must be at most {most}, as task"
-            f" {task.kind!r} has {len(marks)} different sequences, or hardly ever draws others, and"
+            f"training.train_examples = {count} is not allowed: it must be at most "
+            f"{most}, as task"
+            f" {task.kind!r} has {len(marks)} different sequences, or hardly ever "
+            "draws others, and"
             " some must be held out"
         )
     return TrainingSet(draws, known)
 
 
 def _collected(
-    task: Task, count: int, generator: torch.Generator, is_wanted: Callable[[bytes], bool]
+    task: Task,
+    count: int,
+    generator: torch.Generator,
+    is_wanted: Callable[[bytes], bool],
 ) -> tuple[Tensor, ...] | None:
-    """The first so many draws whose sequences are wanted, by their marks; None if too few are."""
+    """The first so many draws whose sequences are wanted, by their marks; None if too
+    few are.
+    """
     parts = list[tuple[Tensor, ...]]()
     kept = drawn = in_vain = 0
     while kept < count:
         if in_vain >= IN_VAIN or drawn >= MOST * max(count, IN_VAIN):
             return None
         draws = task.draw(count, generator)
-        wanted = (row for row, mark in enumerate(_marks(task, draws)) if is_wanted(mark))
+        wanted = (
+            row for row, mark in enumerate(_marks(task, draws)) if is_wanted(mark)
+        )
         rows = [*islice(wanted, count - kept)]
         parts.append(tuple(one[rows] for one in draws))
         kept += len(rows)

@@ -1,9 +1,9 @@
 """The passes of a step as CUDA graphs.
 
-A small model's step is hundreds of kernels of microseconds each, and to launch them takes several
-times as long as to run them. So on a CUDA device the forward and the backward pass are recorded for
-every kind of batch (its shapes and what is asked), and launched at once from then on. Arithmetic is
-the same.
+A small model's step is hundreds of kernels of microseconds each, and to launch them
+takes several times as long as to run them. So on a CUDA device the forward and the
+backward pass are recorded for every kind of batch (its shapes and what is asked), and
+launched at once from then on. Arithmetic is the same.
 """
 
 from collections.abc import Callable, Hashable
@@ -44,7 +44,9 @@ class Recorded:
         return self._known[kind](batch)
 
     def _recorded(self, ask: Ask, like: Batch) -> Callable[[Batch], Float[Tensor, ""]]:
-        """The passes of batches of one kind, as a CUDA graph that is launched by a call."""
+        """The passes of batches of one kind, as a CUDA graph that is launched by a
+        call.
+        """
         read = replace(like, inputs=like.inputs.clone(), targets=like.targets.clone())
         device = like.inputs.device
         here = torch.cuda.current_stream(device)
@@ -59,7 +61,9 @@ class Recorded:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             loss = self._passes(ask, read)
-        gradients = [weight.grad for weight in self._weights]  # None of one that has none
+        gradients = [
+            weight.grad for weight in self._weights
+        ]  # None of one that has none
 
         def launched(batch: Batch) -> Float[Tensor, ""]:
             read.inputs.copy_(batch.inputs)

@@ -20,7 +20,13 @@ from headway.text import command
 from headway.training.clamp import blocked
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Ask
-from headway.training.data import Stream, batch_of, held_out, require_held_out, training_set
+from headway.training.data import (
+    Stream,
+    batch_of,
+    held_out,
+    require_held_out,
+    training_set,
+)
 from headway.training.environment import describe_environment, generator_for, resolved
 from headway.training.files import (
     is_there,
@@ -42,27 +48,36 @@ STAGE_EXAMPLES = 256
 """Held-out sequences by which a stage of a curriculum is judged."""
 
 Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
-"""Called after every step with the run, the step, the last step as planned now, and the metrics
-if the step was evaluated."""
+"""Called after every step with the run, the step, the last step as planned now, and the
+metrics if the step was evaluated."""
 
 
 @computes_as_usual
-def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | None = None) -> Run:
+def train(
+    config: RunConfig, folder: str | Path | None = None, watch: Watch | None = None
+) -> Run:
     """Trains a model from scratch in a new run folder.
 
     Args:
         config: what decides the run.
-        folder: of the run; must not exist. By default a new one in `runs/`, named after the config.
+        folder: of the run; must not exist. By default a new one in `runs/`, named after
+            the config.
         watch: called after every step, to show progress.
 
     Returns:
         The finished run.
 
     Raises:
-        HeadwayError: if the config is none, the folder exists, the disk does not take the files,
-            or the loss stops being a number; all checkpoints until then are kept.
+        HeadwayError: if the config is none, the folder exists, the disk does not take
+            the files, or the loss stops being a number; all checkpoints until then are
+            kept.
     """
-    require(isinstance(config, RunConfig), "config", config, "a RunConfig, such as fast(depth=3)")
+    require(
+        isinstance(config, RunConfig),
+        "config",
+        config,
+        "a RunConfig, such as fast(depth=3)",
+    )
     require_device(config.device)
     require_size(config)
     require_held_out(config)
@@ -73,7 +88,9 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
 
 
 def free_folder(config: RunConfig) -> Path:
-    """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
+    """A folder in `runs/` that is not taken, named after the task, its size and the
+    seed.
+    """
     label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
     words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
     name = "-".join(filter(None, words))
@@ -85,11 +102,14 @@ def free_folder(config: RunConfig) -> Path:
 
 
 @computes_as_usual
-def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = False) -> Run:
-    """Continues a run that was killed, interrupted or failed, as if it had never stopped.
+def resume(
+    folder: str | Path, watch: Watch | None = None, changed_task: bool = False
+) -> Run:
+    """Continues a run that was killed, interrupted or failed, as if it had never
+    stopped.
 
-    On the same machine with the same number of threads the final weights are the same to the
-    last bit. A run that is done is returned as it is.
+    On the same machine with the same number of threads the final weights are the same
+    to the last bit. A run that is done is returned as it is.
 
     Args:
         folder: of the run.
@@ -97,9 +117,9 @@ def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = 
         changed_task: whether to go on although the file of the run's task has changed.
 
     Raises:
-        HeadwayError: if there is no such run, its device is not available or too small, its task
-            has changed, another process is writing to it, or the state to resume from is missing,
-            damaged or of another model.
+        HeadwayError: if there is no such run, its device is not available or too small,
+            its task has changed, another process is writing to it, or the state to
+            resume from is missing, damaged or of another model.
     """
     run = Run.open(folder)
     if run.status == "done":
@@ -108,7 +128,10 @@ def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = 
         require_device(run.config.device)
         require_size(run.config)
         if run.changed and not changed_task:
-            what = "put the file back as it was, or resume with changed_task to go on with the task"
+            what = (
+                "put the file back as it was, or resume with changed_task to go "
+                "on with the task"
+            )
             raise HeadwayError(f"{run.folder}: {run.changed}: {what} as it is")
         fit(run, watch)
     return run
@@ -127,7 +150,9 @@ def fit(run: Run, watch: Watch | None = None) -> None:
             try:
                 Trainer.restored(run).fit(watch)
             except KeyboardInterrupt as stop:
-                stop.add_note(f"continue with: {command('train', '--resume', run.folder)}")
+                stop.add_note(
+                    f"continue with: {command('train', '--resume', run.folder)}"
+                )
                 raise
 
 
@@ -135,19 +160,23 @@ def saved_state(path: Path, config: TrainingConfig) -> State:
     """The state that was saved with weights and optimisers, which are not read for it.
 
     Raises:
-        HeadwayError: if there is none, or it is of a step that training does not come to.
+        HeadwayError: if there is none, or it is of a step that training does not come
+            to.
     """
     state = found_in(State, read_header(path).about, str(path))
     allowed = f"at most training.steps = {config.steps}"
-    require(state.step <= state.end <= config.steps, f"{path}: step", state.step, allowed)
+    require(
+        state.step <= state.end <= config.steps, f"{path}: step", state.step, allowed
+    )
     return state
 
 
 class Trainer:
     """A run while it is trained: all that changes, the data, and the loop.
 
-    Losses stay on the device until something is due, as reading one waits for the device. A loss
-    that is no number is found then, before any checkpoint that it spoilt is kept.
+    Losses stay on the device until something is due, as reading one waits for the
+    device. A loss that is no number is found then, before any checkpoint that it spoilt
+    is kept.
 
     Args:
         run: the run.
@@ -158,7 +187,8 @@ class Trainer:
         config: how it is trained.
         precision: of its matrix products.
         validation: the sequences that it is evaluated on.
-        learnt_from: sequences of its fixed training set that it is evaluated on; None without one.
+        learnt_from: sequences of its fixed training set that it is evaluated on; None
+            without one.
         state: how far training is.
         model: that learns.
         optimisers: that move its weights.
@@ -184,7 +214,9 @@ class Trainer:
         self._learning = self.config.curriculum.learning(self.model)
         self.optimisers = Optimisers(self.model, self.config, self.precision)
         self.passes: Passes = self.computed
-        if self.device.type == "cuda" and not self.config.clamped:  # which differs by the batch
+        if (
+            self.device.type == "cuda" and not self.config.clamped
+        ):  # which differs by the batch
             self.passes = Recorded(self.computed, self.model)
         self.batches = Stream(self.run.config, len(state.given_up))
 
@@ -193,19 +225,23 @@ class Trainer:
         """A run as it was last saved, or before its first step. Changes nothing.
 
         Raises:
-            HeadwayError: if something in the run's folder that is needed to go on is missing or
-                damaged.
+            HeadwayError: if something in the run's folder that is needed to go on is
+                missing or damaged.
         """
         run.sessions()
         config = run.config.training
         path = run.folder / STATE
         if not is_there(path):
             if max(run.checkpoint_steps(), default=0) > config.save_every:
-                raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
+                raise HeadwayError(
+                    f"{path} is missing: cannot resume; its checkpoints are kept"
+                )
             return cls(run, State.at_start(config))
         trainer = cls(run, saved_state(path, config))
         if odd := trainer.misfits(read_header(path).shapes):
-            raise HeadwayError(f"{path} does not fit the model in config.json: {odd[0]}")
+            raise HeadwayError(
+                f"{path} does not fit the model in config.json: {odd[0]}"
+            )
         trainer.load(path)
         trainer.require_evaluated()
         return trainer
@@ -219,7 +255,9 @@ class Trainer:
         tensors, _ = read_tensors(path)
         for name, tensor in tensors.items():
             if tensor.is_floating_point() and not tensor.isfinite().all():
-                raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
+                raise HeadwayError(
+                    f"{path}: {name} holds a value that is no finite number"
+                )
         if self.state.step > 0:
             model = {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}
             self.model.load_state_dict(model)
@@ -253,10 +291,12 @@ class Trainer:
             raise HeadwayError(f"{where} {told}: cannot resume to a whole run")
 
     def fit(self, watch: Watch | None = None) -> None:
-        """The loop: steps from where the run is to its end, and whatever is due after each.
+        """The loop: steps from where the run is to its end, and whatever is due after
+        each.
 
         Raises:
-            DivergedError: if the loss stops being a number; the run has ended as failed then.
+            DivergedError: if the loss stops being a number; the run has ended as failed
+                then.
         """
         run = self.run
         self.begin()
@@ -288,9 +328,14 @@ class Trainer:
         """The loss of a batch; its gradients are left on the weights."""
         self.model.zero_grad()
         tap = blocked(self.run.config, self.run.task, batch, self.state.step + 1)
-        casts = self.precision == "bfloat16"  # not every backend has an autocast to be off
-        with torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext():
-            loss = self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
+        # Not every backend has an autocast to be off.
+        casts = self.precision == "bfloat16"
+        with (
+            torch.autocast(self.device.type, torch.bfloat16) if casts else nullcontext()
+        ):
+            loss = self.config.curriculum.loss(
+                self.model, self.run.task.targets, batch, ask, tap
+            )
         loss.backward()
         return loss.detach()
 
@@ -310,7 +355,8 @@ class Trainer:
         self._clock = time.perf_counter()
 
     def after(self, loss: Tensor, watch: Watch | None) -> None:
-        """Reads losses, evaluates, keeps weights, saves, gives an attempt up: whatever is due.
+        """Reads losses, evaluates, keeps weights, saves, gives an attempt up: whatever
+        is due.
 
         Raises:
             DivergedError: if a loss is no number.
@@ -339,7 +385,9 @@ class Trainer:
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, self.model.state_dict())
         full_from = config.curriculum.full_from(self.batches.task)
-        is_stuck = metrics is not None and state.is_stuck(config, run.task.n_hops, full_from)
+        is_stuck = metrics is not None and state.is_stuck(
+            config, run.task.n_hops, full_from
+        )
         if state.is_due(config.save_every) and not is_stuck:
             self.save()
         if watch is not None:
@@ -348,20 +396,30 @@ class Trainer:
             self.give_up(metrics)
 
     def held_out(self, purpose: str) -> Batch:
-        """The run's sequences for a purpose: `held-out` while it is trained, `test` at its end."""
+        """The run's sequences for a purpose: `held-out` while it is trained, `test` at
+        its end.
+        """
         config = self.run.config
         count = self.config.eval_examples
-        return held_out(self.run.task, count, config.seed, config.device, purpose, config)
+        return held_out(
+            self.run.task, count, config.seed, config.device, purpose, config
+        )
 
     def of_training_set(self) -> Batch | None:
-        """As many sequences of the fixed training set, if there is one, as are held out."""
+        """As many sequences of the fixed training set, if there is one, as are held
+        out.
+        """
         if (known := training_set(self.run.config)) is None:
             return None
-        first = [drawn[: self.config.eval_examples].to(self.device) for drawn in known.draws]
+        first = [
+            drawn[: self.config.eval_examples].to(self.device) for drawn in known.draws
+        ]
         return self.run.task.assemble(tuple(first))
 
     def evaluated(self) -> dict[str, Any]:
-        """The scores on held-out sequences and, if there is a fixed training set, on that."""
+        """The scores on held-out sequences and, if there is a fixed training set, on
+        that.
+        """
         evaluation = self.scores(self.model, self.run.task, self.validation)
         if self.learnt_from is not None:
             scores = self.scores(self.model, self.run.task, self.learnt_from)
@@ -369,7 +427,9 @@ class Trainer:
         return evaluation
 
     def is_stage_over(self) -> bool:
-        """Tell whether the model has learnt what the present stage of its curriculum is about."""
+        """Tell whether the model has learnt what the present stage of its curriculum is
+        about.
+        """
         config = self.run.config
         task = self.batches.task
         if (judged := self.config.curriculum.judged(self.state.stage, task)) is None:
@@ -382,10 +442,14 @@ class Trainer:
         return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
-        """The scores of a batch (see `scores`), with what is clamped after so many steps."""
+        """The scores of a batch (see `scores`), with what is clamped after so many
+        steps.
+        """
         config = self.run.config
         step = self.state.step
-        return scores(model, task, batch, lambda part: blocked(config, task, part, step))
+        return scores(
+            model, task, batch, lambda part: blocked(config, task, part, step)
+        )
 
     def save(self) -> None:
         """Saves all that the run resumes from."""
@@ -407,7 +471,8 @@ class Trainer:
     def finish(self) -> None:
         """Records that the run is done.
 
-        When to stop was decided on the validation sample, so the end is judged on another.
+        When to stop was decided on the validation sample, so the end is judged on
+        another.
 
         Raises:
             DivergedError: if the loss on that is no number.
@@ -417,7 +482,8 @@ class Trainer:
         self._end(test_loss=loss)
 
     def fail(self, error: DivergedError) -> DivergedError:
-        """Records that the run diverged; checkpoints of weights that are of no use are dropped.
+        """Records that the run diverged; checkpoints of weights that are of no use are
+        dropped.
 
         Returns:
             The error, which now tells what is left.
@@ -426,7 +492,11 @@ class Trainer:
         good = [step for step in kept if step < self.state.step]
         for spoilt in kept[len(good) :]:
             self.run.drop_checkpoint(spoilt)
-        last = f"the last good checkpoint is step {good[-1]}" if good else "no checkpoint is good"
+        last = (
+            f"the last good checkpoint is step {good[-1]}"
+            if good
+            else "no checkpoint is good"
+        )
         message = f"{error}; {last} in {self.run.folder}"
         self._end(message)
         return DivergedError(message)
@@ -434,4 +504,6 @@ class Trainer:
     def _end(self, message: str | None = None, **found: float) -> None:
         state = self.state
         seconds = round(self.state.seconds, 3)
-        self.run.end(message, step=state.step, seconds=seconds, given_up=state.given_up, **found)
+        self.run.end(
+            message, step=state.step, seconds=seconds, given_up=state.given_up, **found
+        )

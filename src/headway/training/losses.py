@@ -15,7 +15,9 @@ from headway.tasks import Batch, Task, Tokens
 from headway.userfile import described
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
-"""Reads inputs, perhaps through a tap, and puts out [batch, position or query, number]."""
+"""Reads inputs, perhaps through a tap, and puts out [batch, position or query,
+number].
+"""
 
 TapOf = Callable[[Batch], Tap | None]
 """Gives the tap that attention passes through while a batch is read, if any."""
@@ -32,11 +34,14 @@ def evaluate(
     return task.targets.partial_losses(predicted, batch.targets)
 
 
-def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) -> dict[str, Any]:
+def scores(
+    model: Reader, task: Task, batch: Batch, tap: TapOf | None = None
+) -> dict[str, Any]:
     """The scores of a batch as a line of `metrics.jsonl` has them.
 
-    They are the mean loss `val_loss`, the loss of every hop that the batch has, `partial`, and, of
-    tokens, the share of right answers by hop, `accuracy`; a hop that no query asks for has none.
+    They are the mean loss `val_loss`, the loss of every hop that the batch has,
+    `partial`, and, of tokens, the share of right answers by hop, `accuracy`; a hop that
+    no query asks for has none.
     """
     predicted = task.targets.at_queries(predictions(model, batch, tap), batch.targets)
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
@@ -46,7 +51,9 @@ def scores(model: Reader, task: Task, batch: Batch, tap: TapOf | None = None) ->
     if isinstance(task.targets, Tokens):
         right = task.targets.accuracies(predicted, batch.targets).tolist()
         named = zip(task.hops, right, strict=False)
-        found["accuracy"] = {hop: share for hop, share in named if not math.isnan(share)}
+        found["accuracy"] = {
+            hop: share for hop, share in named if not math.isnan(share)
+        }
     return found
 
 
@@ -93,7 +100,8 @@ def predictions(
 
 @torch.no_grad()
 def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
-    """Makes sure that a model reads a task's sequences, and answers as many numbers as it asks for.
+    """Makes sure that a model reads a task's sequences, and answers as many numbers as
+    it asks for.
 
     Raises:
         HeadwayError: if not.
@@ -104,7 +112,11 @@ def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
     except Exception as error:  # whatever a model of somebody's may raise
         why = misfit(model, inputs) or described(error)
         raise misread(task, inputs, why) from (error.__cause__ or error)
-    fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
+    fits = (
+        said.ndim == 3
+        and said.shape[1] >= task.n_read
+        and said.shape[2] == task.d_target
+    )
     allowed = f"[batch, at least {task.n_read} queries, {task.d_target}]"
     allowed += f", as task {task.kind!r} demands"
     require(fits, "model: its outputs' shape", list(said.shape), allowed)
@@ -118,7 +130,9 @@ def misread(task: Task, inputs: Tensor, why: str) -> HeadwayError:
 
 
 def hardest(inputs: Tensor) -> Tensor:
-    """The sequence with the largest token, which a model with few tokens does not read."""
+    """The sequence with the largest token, which a model with few tokens does not
+    read.
+    """
     if inputs.is_floating_point():
         return inputs[:1]
     row = int(inputs.amax(1).argmax())
@@ -155,7 +169,9 @@ def misfit(model: Callable[[Tensor], Any], inputs: Tensor) -> str | None:
         largest = int(inputs.max())
         return f"there are tokens up to {largest}, for which it has no embedding"
     lengths = range(1, length)
-    longest = bisect_left(lengths, True, key=lambda tried: not is_read(least[:, :tried]))
+    longest = bisect_left(
+        lengths, True, key=lambda tried: not is_read(least[:, :tried])
+    )
     if longest:
         return f"it reads at most {longest} positions"
     return None

@@ -1,4 +1,6 @@
-"""Modules that are not headway's: how a run tells of one, what it keeps, how it looks at one."""
+"""Modules that are not headway's: how a run tells of one, what it keeps, how it looks
+at one.
+"""
 
 import random
 import sys
@@ -55,7 +57,9 @@ class Module:
         return f"{self.parameters:,} parameters"
 
     @classmethod
-    def of(cls, model: Tapped, build: Callable[[], nn.Module] | None, causal: bool) -> "Module":
+    def of(
+        cls, model: Tapped, build: Callable[[], nn.Module] | None, causal: bool
+    ) -> "Module":
         """Describes a module.
 
         Args:
@@ -80,12 +84,13 @@ class Module:
         """Builds what should be the module, with any weights.
 
         Raises:
-            HeadwayError: if there is no builder, the user does not trust it (see `userfile`), or
-                its file is gone or fails.
+            HeadwayError: if there is no builder, the user does not trust it (see
+                `userfile`), or its file is gone or fails.
         """
         if self.builder is None or self.file is None:
             raise HeadwayError(
-                "the model of this run was recorded without a way to build it: open the run in"
+                "the model of this run was recorded without a way to build it: "
+                "open the run in"
                 " Python, headway.Run.open(folder, build=…), or record it with build=…"
             )
         made = userfile.load_named("model.file", self.file, self.builder)
@@ -93,7 +98,11 @@ class Module:
 
     def keep(self) -> None:
         """Puts what builds the module on the user's list (see `userfile.keep`)."""
-        if self.builder is not None and self.file is not None and self.sha256 is not None:
+        if (
+            self.builder is not None
+            and self.file is not None
+            and self.sha256 is not None
+        ):
             userfile.keep(Source(self.file, self.sha256).line(self.builder))
 
     @property
@@ -108,9 +117,16 @@ class Module:
 
 
 def _why_not(build: Any, like: nn.Module) -> str | None:
-    """The reason why a function cannot build a module in another process; None if it can."""
-    allowed = "a function or class of a file of yours, that can be called without arguments"
-    if not getattr(build, "__qualname__", "").isidentifier() or userfile.source_of(build) is None:
+    """The reason why a function cannot build a module in another process; None if it
+    can.
+    """
+    allowed = (
+        "a function or class of a file of yours, that can be called without arguments"
+    )
+    if (
+        not getattr(build, "__qualname__", "").isidentifier()
+        or userfile.source_of(build) is None
+    ):
         return allowed
     try:
         with drawing_nothing(), torch.no_grad():
@@ -121,20 +137,33 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
         )
     except Exception as error:  # whatever a constructor of somebody's may raise
         return f"{allowed} ({userfile.described(error)})"
-    return None if wanted == found else "one that builds a module with weights of the same shapes"
+    return (
+        None
+        if wanted == found
+        else "one that builds a module with weights of the same shapes"
+    )
 
 
 def plain(model: nn.Module) -> nn.Module:
     """The module that was compiled, replicated, averaged or tapped."""
-    inner = model.module if isinstance(model, WRAPPERS) else getattr(model, "_orig_mod", None)
+    inner = (
+        model.module
+        if isinstance(model, WRAPPERS)
+        else getattr(model, "_orig_mod", None)
+    )
     if inner is None:
         return model
     return plain(inner)
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The state dict of a plain module, for a checkpoint; as if no part were compiled."""
-    return {name.replace("_orig_mod.", ""): weight for name, weight in model.state_dict().items()}
+    """The state dict of a plain module, for a checkpoint; as if no part were
+    compiled.
+    """
+    return {
+        name.replace("_orig_mod.", ""): weight
+        for name, weight in model.state_dict().items()
+    }
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
@@ -144,8 +173,13 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
         RuntimeError: if they do not fit.
     """
     own = model.state_dict()
-    kinds = [{w.dtype for w in some.values() if w.is_floating_point()} for some in (weights, own)]
-    if kinds[0] != kinds[1] and len(kinds[0]) == 1:  # what is not in the state dict goes along
+    kinds = [
+        {w.dtype for w in some.values() if w.is_floating_point()}
+        for some in (weights, own)
+    ]
+    if (
+        kinds[0] != kinds[1] and len(kinds[0]) == 1
+    ):  # what is not in the state dict goes along
         model.to(dtype=next(iter(kinds[0])))
     names = {name.replace("_orig_mod.", ""): name for name in own}
     named = {names.get(name, name): weight for name, weight in weights.items()}
@@ -154,7 +188,8 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 @torch.no_grad()
 def is_causal(model: Tapped, inputs: Tensor) -> bool:
-    """Tell whether no position attends to a later one; rows that see nothing, perhaps NaN, do not.
+    """Tell whether no position attends to a later one; rows that see nothing, perhaps
+    NaN, do not.
 
     Keys beyond the positions are none, such as a sink.
     """
@@ -171,11 +206,13 @@ def is_causal(model: Tapped, inputs: Tensor) -> bool:
 
 @contextmanager
 def unchanged(model: nn.Module) -> Iterator[None]:
-    """Lets a module run in evaluation mode on a copy of its state, which is dropped afterwards.
+    """Lets a module run in evaluation mode on a copy of its state, which is dropped
+    afterwards.
 
-    The state is all that its submodules hold: weights, buffers, flags, hooks, numbers, tensors and
-    containers of them. The originals are never written to. Nothing is drawn from the generators of
-    random numbers either, as far as the caller can tell. Compiled parts run as they were written.
+    The state is all that its submodules hold: weights, buffers, flags, hooks, numbers,
+    tensors and containers of them. The originals are never written to. Nothing is drawn
+    from the generators of random numbers either, as far as the caller can tell.
+    Compiled parts run as they were written.
 
     Raises:
         HeadwayError: if a submodule keeps its state elsewhere.
@@ -183,7 +220,9 @@ def unchanged(model: nn.Module) -> Iterator[None]:
     for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
             where = name or type(model).__name__
-            raise HeadwayError(f"{where} is compiled by torch.jit, whose state cannot be put aside")
+            raise HeadwayError(
+                f"{where} is compiled by torch.jit, whose state cannot be put aside"
+            )
     known: dict[int, Any] = {}
     own = [(module, module.__dict__) for module in model.modules()]
     try:
@@ -199,8 +238,8 @@ def unchanged(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def drawing_nothing(model: nn.Module | None = None) -> Iterator[None]:
-    """Puts the generators of random numbers back: those of Python, NumPy and torch, and of the
-    GPUs that a module lies on."""
+    """Puts the generators of random numbers back: those of Python, NumPy and torch, and
+    of the GPUs that a module lies on."""
     places = () if model is None else (*model.parameters(), *model.buffers())
     gpus = {place.device for place in places if place.device.type == "cuda"}
     numpy = sys.modules.get("numpy")

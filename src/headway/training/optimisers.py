@@ -1,4 +1,6 @@
-"""Optimisers: Adam with decoupled decay, Muon for the matrices inside blocks, gradient descent."""
+"""Optimisers: Adam with decoupled decay, Muon for the matrices inside blocks, gradient
+descent.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import unwrap
@@ -12,7 +14,9 @@ from headway.models import Transformer
 from headway.training.config import TrainingConfig
 
 foreach: Any = torch
-"""Operations on lists of tensors, as PyTorch's own optimisers use them: one launch on a GPU."""
+"""Operations on lists of tensors, as PyTorch's own optimisers use them: one launch on a
+GPU.
+"""
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
@@ -20,7 +24,8 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 class Uncompiled(torch.optim.Optimizer):
     """An optimiser that does not load PyTorch's compiler, as nothing here is compiled.
 
-    PyTorch's own optimisers load it on their first call: more than a second in every process.
+    PyTorch's own optimisers load it on their first call: more than a second in every
+    process.
 
     Attributes:
         keeps: the names of what it remembers of every weight.
@@ -44,18 +49,21 @@ class SGD(Uncompiled, torch.optim.SGD):
 
 
 class Muon(Uncompiled):
-    """Momentum, orthogonalised: every singular value of an update is about 1 (Jordan et al. 2024).
+    """Momentum, orthogonalised: every singular value of an update is about 1 (Jordan et
+    al. 2024).
 
-    All matrices of one shape are orthogonalised in one batch, over layers and over the query, key
-    and value maps that attention keeps stacked in one weight: the updates are those of
-    `torch.optim.Muon` on each matrix alone, for a fraction of its time.
+    All matrices of one shape are orthogonalised in one batch, over layers and over the
+    query, key and value maps that attention keeps stacked in one weight: the updates
+    are those of `torch.optim.Muon` on each matrix alone, for a fraction of its time.
 
     Args:
-        groups: parameter groups; `parts` says how many matrices are stacked in each weight.
+        groups: parameter groups; `parts` says how many matrices are stacked in each
+            weight.
         lr: step size; multiplied by sqrt(max(1, rows / columns)) for a matrix.
         momentum: of the running mean of gradients (Nesterov).
         weight_decay: decoupled.
-        products: the type that matrices are multiplied in; momentum and weights keep theirs.
+        products: the type that matrices are multiplied in; momentum and weights keep
+            theirs.
     """
 
     def __init__(
@@ -66,7 +74,12 @@ class Muon(Uncompiled):
         weight_decay: float,
         products: torch.dtype = torch.float32,
     ):
-        defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "weight_decay": weight_decay,
+            "parts": 1,
+        }
         super().__init__(groups, defaults)
         self.products = products
         self.keeps = ("momentum",)
@@ -108,7 +121,9 @@ def orthogonalised(
     products: torch.dtype = torch.float32,
     steps: int = 5,
 ) -> Float[Tensor, "batch rows columns"]:
-    """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz iteration."""
+    """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz
+    iteration.
+    """
     a, b, c = NEWTON_SCHULZ
     is_tall = matrices.shape[1] > matrices.shape[2]
     wide = matrices.mT.contiguous() if is_tall else matrices  # whose products cost less
@@ -123,10 +138,11 @@ def orthogonalised(
 
 
 class Optimisers:
-    """The optimisers of a run as one: every weight that is trained is moved by one of them.
+    """The optimisers of a run as one: every weight that is trained is moved by one of
+    them.
 
-    With Muon, the matrices inside the blocks are its own; embedding, read-out, norms and biases
-    are Adam's. Biases and norms do not decay.
+    With Muon, the matrices inside the blocks are its own; embedding, read-out, norms
+    and biases are Adam's. Biases and norms do not decay.
 
     Args:
         model: whose weights they move.
@@ -137,7 +153,9 @@ class Optimisers:
         each: the optimisers.
     """
 
-    def __init__(self, model: Transformer, config: TrainingConfig, precision: str = "float32"):
+    def __init__(
+        self, model: Transformer, config: TrainingConfig, precision: str = "float32"
+    ):
         self.each = list(_made(model, config, precision))
         self._rates = [(group["lr"], group["weight_decay"]) for group in self._groups()]
 
@@ -145,12 +163,16 @@ class Optimisers:
         return [group for optimiser in self.each for group in optimiser.param_groups]
 
     def step(self, scale: float) -> None:
-        """Moves all weights by their gradients, with a factor on the rates and on the decay."""
+        """Moves all weights by their gradients, with a factor on the rates and on the
+        decay.
+        """
         for group, (rate, decay) in zip(self._groups(), self._rates, strict=True):
             group["lr"] = rate * scale
             group["weight_decay"] = decay * scale
             for weight in group["params"]:
-                if weight.grad is None:  # of a layer that the batch did not pass through
+                if (
+                    weight.grad is None
+                ):  # of a layer that the batch did not pass through
                     weight.grad = torch.zeros_like(weight)
         for optimiser in self.each:
             optimiser.step()
@@ -160,7 +182,9 @@ class Optimisers:
         return {name: own[key] for name, _, own, key in self._memory() if key in own}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of what `state` gives after a step, by name; counts of steps are single."""
+        """The shapes of what `state` gives after a step, by name; counts of steps are
+        single.
+        """
         memory = self._memory()
         return {n: () if key == "step" else tuple(w.shape) for n, w, _, key in memory}
 
@@ -172,16 +196,31 @@ class Optimisers:
     def _memory(self) -> Iterator[tuple[str, Tensor, dict[str, Tensor], str]]:
         """The memory of every weight: its name, the weight, and where it is kept."""
         for i, optimiser in enumerate(self.each):
-            weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+            weights = [
+                weight for group in optimiser.param_groups for weight in group["params"]
+            ]
             for index, weight in enumerate(weights):
                 for key in optimiser.keeps:
-                    yield f"optimizer.{i}.{index}.{key}", weight, optimiser.state[weight], key
+                    yield (
+                        f"optimizer.{i}.{index}.{key}",
+                        weight,
+                        optimiser.state[weight],
+                        key,
+                    )
 
 
 def _muon(matrices: dict[str, Tensor], config: TrainingConfig, precision: str) -> Muon:
-    """The optimiser of matrices by name; those of queries, keys and values are stacked."""
-    stacked = [matrix for name, matrix in matrices.items() if name.endswith("attn.qkv.weight")]
-    single = [matrix for name, matrix in matrices.items() if not name.endswith("attn.qkv.weight")]
+    """The optimiser of matrices by name; those of queries, keys and values are
+    stacked.
+    """
+    stacked = [
+        matrix for name, matrix in matrices.items() if name.endswith("attn.qkv.weight")
+    ]
+    single = [
+        matrix
+        for name, matrix in matrices.items()
+        if not name.endswith("attn.qkv.weight")
+    ]
     groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
     return Muon(
         groups,
@@ -192,7 +231,9 @@ def _muon(matrices: dict[str, Tensor], config: TrainingConfig, precision: str) -
     )
 
 
-def _made(model: Transformer, config: TrainingConfig, precision: str) -> Iterator[Uncompiled]:
+def _made(
+    model: Transformer, config: TrainingConfig, precision: str
+) -> Iterator[Uncompiled]:
     """The optimisers that a config asks for."""
     weights = dict[str, Tensor]()
     matrices = dict[str, Tensor]()

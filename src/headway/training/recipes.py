@@ -2,8 +2,9 @@
 
     config = configured(base_of("fast"), {"task.depth": 4, "training.steps": 300})
 
-A field that a recipe takes as an argument is passed to it, so that what the recipe makes of it
-follows. Fewer steps than the cool-down shorten the cool-down, which is noted.
+A field that a recipe takes as an argument is passed to it, so that what the recipe
+makes of it follows. Fewer steps than the cool-down shorten the cool-down, which is
+noted.
 """
 
 import inspect
@@ -43,23 +44,27 @@ QUICK = TrainingConfig(
     save_every=100,
     precision="auto",
 )
-"""Settings that `fast` and `own` share: fresh sequences, and Muon on the blocks' matrices."""
+"""Settings that `fast` and `own` share: fresh sequences, and Muon on the blocks'
+matrices.
+"""
 
 
 def fast(
     depth: int = 3, seed: int = 0, n_layers: int | None = None, deepening: bool = True
 ) -> RunConfig:
-    """The retrieval problem with one head a layer, at the flow minimum; three hops take a minute.
+    """The retrieval problem with one head a layer, at the flow minimum; three hops take
+    a minute.
 
-    There are just as many layers as information must flow through, ⌊log2 D⌋ + 2, so there is
-    little or no choice of circuits. It differs from the paper's recipe
-    (docs/experiments/recipes.md says why): maps start orthogonal with nothing scaled down, so that
-    what attention moves is as large as what stands there; one position code for both tokens of a
-    pair, its longest wave no longer than the sequence; Muon on the blocks' matrices, with some
-    decay as long as the rates are high; MLPs no wider than the stream, as attention does the work;
-    and the rates start to fall as soon as hops are learnt, the more slowly the more hops there are:
-    the more hops, the longer it takes until attention is so sharp that what every head gets
-    slightly wrong does not add up. Decay and cool-down were chosen by measurements over seeds.
+    There are just as many layers as information must flow through, ⌊log2 D⌋ + 2, so
+    there is little or no choice of circuits. It differs from the paper's recipe
+    (docs/experiments/recipes.md says why): maps start orthogonal with nothing scaled
+    down, so that what attention moves is as large as what stands there; one position
+    code for both tokens of a pair, its longest wave no longer than the sequence; Muon
+    on the blocks' matrices, with some decay as long as the rates are high; MLPs no
+    wider than the stream, as attention does the work; and the rates start to fall as
+    soon as hops are learnt, the more slowly the more hops there are: the more hops, the
+    longer it takes until attention is so sharp that what every head gets slightly wrong
+    does not add up. Decay and cool-down were chosen by measurements over seeds.
 
     Matrix products are in bfloat16 where the processor is quicker with it.
 
@@ -68,8 +73,8 @@ def fast(
         seed: of weights and data.
         n_layers: by default the flow minimum.
         deepening: whether a model in the fewest layers learns few hops first
-            (`curriculum.Deepening`), another curriculum beside the implicit one. Otherwise it
-            often stays on a plateau.
+            (`curriculum.Deepening`), another curriculum beside the implicit one.
+            Otherwise it often stays on a plateau.
     """
     least = theory.closed_form(depth)
     n_layers = least if n_layers is None else n_layers
@@ -101,7 +106,9 @@ def fast(
 
 
 def _decay_and_cooldown(depth: int, deepens: bool) -> tuple[float, int]:
-    """The weight decay of `fast`, and the steps of its cool-down, by measurements over seeds."""
+    """The weight decay of `fast`, and the steps of its cool-down, by measurements over
+    seeds.
+    """
     if deepens:
         more = 500 * depth - 100 if depth < 6 else 700 * depth
         return 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
@@ -116,15 +123,19 @@ def conditional(seed: int = 0) -> RunConfig:
     return replace(fast(seed=seed, n_layers=6), task=task)
 
 
-def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) -> RunConfig:
+def hops(
+    asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0
+) -> RunConfig:
     """The k-hop problem with as many layers as the largest k takes, ⌊log2 k⌋ + 2.
 
-    Symbols are met so often that fresh sequences and Muon learn a hop in some hundred steps, one
-    after the other (docs/experiments/khop.md).
+    Symbols are met so often that fresh sequences and Muon learn a hop in some hundred
+    steps, one after the other (docs/experiments/khop.md).
     """
     task = Hops(asked=asked, n_places=64)
     layers = math.floor(math.log2(asked[-1])) + 2
-    model = TransformerConfig(n_layers=layers, d_model=64, n_heads=4, d_mlp=128, init="fan_in")
+    model = TransformerConfig(
+        n_layers=layers, d_model=64, n_heads=4, d_mlp=128, init="fan_in"
+    )
     training = TrainingConfig(
         steps=steps,
         batch_size=16,
@@ -145,19 +156,21 @@ def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) 
 def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     """Any task, such as one of your own: a config to start from.
 
-    It is meant for small problems of a few hops, in tokens or in vectors. The model has two layers
-    more than hops, and four heads a layer: with one head some tasks stay on a plateau for long.
-    Embeddings of tokens are scaled up to nearly the length of what blocks write. With embeddings of
-    length 1, as they are drawn, chains of assignments stayed on their plateau. As soon as the loss
-    is small the rates fall to zero, and then training ends: attention goes on sharpening until
-    then, and a circuit's paths stand for sharp attention only. An attempt that learns nothing for
-    long is given up (`TrainingConfig.patience`).
+    It is meant for small problems of a few hops, in tokens or in vectors. The model has
+    two layers
+    more than hops, and four heads a layer: with one head some tasks stay on a plateau
+    for long. Embeddings of tokens are scaled up to nearly the length of what blocks
+    write. With embeddings of length 1, as they are drawn, chains of assignments stayed
+    on their plateau. As soon as the loss is small the rates fall to zero, and then
+    training ends: attention goes on sharpening until then, and a circuit's paths stand
+    for sharp attention only. An attempt that learns nothing for long is given up
+    (`TrainingConfig.patience`).
 
     Args:
         task: what is learned.
         seed: of weights and data.
-        layers: of the model; by default two more than the task has hops, or depths if these are
-            more.
+        layers: of the model; by default two more than the task has hops, or depths if
+            these are more.
 
     Raises:
         HeadwayError: if the task is one of yours and cannot be used (see `check_task`).
@@ -187,7 +200,10 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
 
 
 RECIPES: Offered[Callable[..., RunConfig]] = Offered(
-    "headway.recipes", "recipe", {"fast": fast, "conditional": conditional, "hops": hops}, False
+    "headway.recipes",
+    "recipe",
+    {"fast": fast, "conditional": conditional, "hops": hops},
+    False,
 )
 """Headway's own recipes, and those that installed packages offer."""
 
@@ -206,7 +222,9 @@ class Base(NamedTuple):
     arguments: Mapping[str, Any]
 
     @classmethod
-    def of(cls, made: RunConfig | Callable[..., RunConfig], name: str | None = None) -> "Base":
+    def of(
+        cls, made: RunConfig | Callable[..., RunConfig], name: str | None = None
+    ) -> "Base":
         """A config, or a function that returns one, as a base."""
         if isinstance(made, RunConfig):
             return cls(name or "config", lambda: made, {})
@@ -217,10 +235,12 @@ class Base(NamedTuple):
 
 
 def base_of(source: str) -> Base:
-    """The base that a user names: a recipe, or a Python file with `recipe()`, or with a task.
+    """The base that a user names: a recipe, or a Python file with `recipe()`, or with a
+    task.
 
     Args:
-        source: a recipe's name, or a file's path; with `:NAME` behind it for one task of several.
+        source: a recipe's name, or a file's path; with `:NAME` behind it for one task
+            of several.
 
     Raises:
         HeadwayError: if there is no such recipe or file, or the file has neither.
@@ -240,14 +260,18 @@ def base_of(source: str) -> Base:
         config = userfile.called(path, partial(recipe, **given))
         if not isinstance(config, RunConfig):
             kind = type(config).__name__
-            raise HeadwayError(f"{path}: recipe() returned {kind}: it must be a RunConfig")
+            raise HeadwayError(
+                f"{path}: recipe() returned {kind}: it must be a RunConfig"
+            )
         return config
 
     return Base.of(make, path.stem)
 
 
 def recipe_in(source: str) -> Callable[..., Any] | None:
-    """The function `recipe` of a Python file; None if it has none, or one of its tasks is named."""
+    """The function `recipe` of a Python file; None if it has none, or one of its tasks
+    is named.
+    """
     file, name = userfile.file_and_name(source)
     if name:
         return None
@@ -275,8 +299,8 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
 
     Args:
         config: to start from; or a part of one.
-        fields: new values by dotted name, as `flat` gives them; `training.curriculum` may be a
-            kind or a whole curriculum.
+        fields: new values by dotted name, as `flat` gives them; `training.curriculum`
+            may be a kind or a whole curriculum.
         where: put before the names of a part's fields, such as `training.`.
 
     Raises:
@@ -290,7 +314,10 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
     hints = hints_of(type(config))
     for name, changes in inside.items():
         if name not in hints:
-            its = f"{type(config).__name__}, whose fields are {', '.join(hints) or 'none'}"
+            its = (
+                f"{type(config).__name__}, whose fields are "
+                f"{', '.join(hints) or 'none'}"
+            )
             raise HeadwayError(f"{where}{name} is not a field of {its}")
         value = changes.pop("", getattr(config, name))
         if where + name == CURRICULUM and isinstance(value, str) and value in CURRICULA:
@@ -300,7 +327,9 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
 
 
 def hints_in(base: Base) -> dict[str, Any]:
-    """The annotation of every argument and field, by whole name; the arguments come first."""
+    """The annotation of every argument and field, by whole name; the arguments come
+    first.
+    """
     fields = annotations(base.make())
     return {**base.arguments, **fields, **base.arguments}
 
@@ -323,7 +352,9 @@ def configured(base: Base, changes: Mapping[str, Any]) -> RunConfig:
         if argument in base.arguments:
             given[argument] = value
     config = base.make(**given)
-    rest = {name: value for name, value in changes.items() if name not in base.arguments}
+    rest = {
+        name: value for name, value in changes.items() if name not in base.arguments
+    }
     steps = config.training.steps
     cooldown = config.training.cooldown_steps
     if COOLDOWN not in changes and rest.get("training.steps", steps) < cooldown:
@@ -345,7 +376,8 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
 
 
 def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
-    """The recipe or the file that is named among words, if one is; and the words `FIELD=VALUE`.
+    """The recipe or the file that is named among words, if one is; and the words
+    `FIELD=VALUE`.
 
     Raises:
         HeadwayError: if there are several recipes or files.

@@ -38,26 +38,26 @@ class Recorder:
                     recorder.save(step, loss)
         found = headway.discover("runs/mine")
 
-    It changes nothing in the model, nor in what is drawn at random after it. It records one run. No
-    other thread may use the model during a call.
+    It changes nothing in the model, nor in what is drawn at random after it. It records
+    one run. No other thread may use the model during a call.
 
-    Other processes, such as the command line, must be able to build the model again. They call
-    `build`, a function or class in a file of yours, without arguments; by default the model's own
-    class, if that gives weights of the same shapes. Otherwise they must be told how:
-    `headway.Run.open(folder, build=…)`.
+    Other processes, such as the command line, must be able to build the model again.
+    They call `build`, a function or class in a file of yours, without arguments; by
+    default the model's own class, if that gives weights of the same shapes. Otherwise
+    they must be told how: `headway.Run.open(folder, build=…)`.
 
     Args:
         folder: of the run; must not exist.
-        model: any module whose attention can be tapped (`headway.tapped`). Of one that is compiled,
-            replicated or averaged, the plain module is recorded.
+        model: any module whose attention can be tapped (`headway.tapped`). Of one that
+            is compiled, replicated or averaged, the plain module is recorded.
         task: what it is trained on.
         build: makes such a module, with any weights.
         seed: of the held-out sequences that it is evaluated on.
         sequences: how many they are.
 
     Raises:
-        HeadwayError: if the folder exists, the model's attention cannot be tapped, it does not
-            answer the task, or its weights cannot be kept.
+        HeadwayError: if the folder exists, the model's attention cannot be tapped, it
+            does not answer the task, or its weights cannot be kept.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class Recorder:
     ):
         require(isinstance(folder, str | Path), "folder", folder, "a path")
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
-        require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
+        require(
+            isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()"
+        )
         fields.require_allowed("sequences", sequences, fields.AtLeastOne)
         self.model = model
         self.task = task
@@ -80,14 +82,18 @@ class Recorder:
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
         self._kept = {name: weight.shape for name, weight in self._weights().items()}
-        with modules.drawing_nothing(self._plain), clear_errors(f"task = {task.kind!r} raises"):
+        with (
+            modules.drawing_nothing(self._plain),
+            clear_errors(f"task = {task.kind!r} raises"),
+        ):
             self._held_out = held_out(task, sequences, seed, device)
         with modules.unchanged(self._plain), clear_errors(self._raises):
             self._tapped = tapped(self._plain)
             require_answers(self._tapped, task, self._held_out)
             causal = modules.is_causal(self._tapped, self._held_out.inputs[:2])
             described = modules.Module.of(self._tapped, build, causal)
-        threads = min(256, torch.get_num_threads())  # the most that a config may ask for
+        # The most that a config may ask for.
+        threads = min(256, torch.get_num_threads())
         config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
         described.keep()
@@ -106,22 +112,36 @@ class Recorder:
             The metrics: the validation loss and the loss of every hop.
 
         Raises:
-            HeadwayError: if the step is none, a loss is no finite number, the model fails or is
-                another, or the recorder is not open; nothing is kept then.
+            HeadwayError: if the step is none, a loss is no finite number, the model
+                fails or is another, or the recorder is not open; nothing is kept then.
         """
         if os.getpid() != self._writer:
-            raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
+            raise HeadwayError(
+                f"{self.run.folder}: save is for inside the recorder's `with` block"
+            )
         last = max(self.run.checkpoint_steps(), default=-1)
         made = _number(step)
         train_loss = _number(loss)
         fits = type(made) is int and last < made <= LAST
-        require(fits, "step", step, f"a whole number above {last}, the last one, and up to {LAST}")
-        is_finite = type(train_loss) in (int, float) and abs(train_loss) <= sys.float_info.max
+        require(
+            fits,
+            "step",
+            step,
+            f"a whole number above {last}, the last one, and up to {LAST}",
+        )
+        is_finite = (
+            type(train_loss) in (int, float) and abs(train_loss) <= sys.float_info.max
+        )
         require(is_finite, "train_loss", loss, "finite, one number")
         weights = self._weights()
         now = {name: weight.shape for name, weight in weights.items()}
         others = sorted(dict(now.items() ^ self._kept.items()))
-        require(not others, "model: weights of other names or shapes", others, "as it was at first")
+        require(
+            not others,
+            "model: weights of other names or shapes",
+            others,
+            "as it was at first",
+        )
         with modules.unchanged(self._plain), clear_errors(self._raises):
             found = scores(self._tapped, self.task, self._held_out)
         metrics = {
@@ -130,7 +150,12 @@ class Recorder:
             **found,
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
-        require(math.isfinite(metrics["val_loss"]), "val_loss", metrics["val_loss"], "finite")
+        require(
+            math.isfinite(metrics["val_loss"]),
+            "val_loss",
+            metrics["val_loss"],
+            "finite",
+        )
         try:
             self.run.save_checkpoint(made, weights)
             self.run.append_metrics(metrics)
@@ -151,19 +176,28 @@ class Recorder:
             for name, weight in found.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
                 require(is_plain, f"model: {name}", weight, "a dense tensor")
-            kept = {name: weight.detach().to("cpu", copy=True) for name, weight in found.items()}
-            firsts = {name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}
+            kept = {
+                name: weight.detach().to("cpu", copy=True)
+                for name, weight in found.items()
+            }
+            firsts = {
+                name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()
+            }
             safetensors.torch.save(firsts)
             return kept
 
     def __enter__(self) -> "Recorder":
         if self._writer is not None:
-            raise HeadwayError(f"{self.run.folder}: this recorder was used; it records one run")
+            raise HeadwayError(
+                f"{self.run.folder}: this recorder was used; it records one run"
+            )
         self._block.enter_context(self.run.writing())
         self._writer = os.getpid()
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, *_: object
+    ) -> None:
         writer = self._writer
         self._writer = 0
         if os.getpid() != writer:  # of a copy: the run is its parent's
@@ -176,6 +210,8 @@ class Recorder:
 
 def _number(value: Any) -> Any:
     """A number of NumPy or torch as one of Python; all else as it is."""
-    with suppress(AttributeError, ValueError, RuntimeError):  # none, several, or on no device
+    with suppress(
+        AttributeError, ValueError, RuntimeError
+    ):  # none, several, or on no device
         return value.item()
     return value

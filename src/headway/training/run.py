@@ -1,13 +1,18 @@
 """A run is a folder that anyone can read without us.
 
-config.json         what decides the run          environment.json   where it was computed
-metrics.jsonl       one line an evaluation        outcome.json       how it ended
-checkpoints/step_0000400.safetensors              the weights, as training went on
+config.json         what decides the run
+environment.json    where it was computed
+metrics.jsonl       one line an evaluation
+outcome.json        how it ended
+checkpoints/step_0000400.safetensors
+                    the weights, as training went on
 state.safetensors   weights and optimisers, from which a killed run resumes
 circuit.json  circuits.json  emergence.json  dependence.json  certificate.json
-refused.json                                      found out later
-figures/  report.html                             drawings of it
-clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
+refused.json        found out later
+figures/  report.html
+                    drawings of it
+clamped/  clamped,until=200/ …
+                    the same seed trained again, clamped (a sweep)
 """
 
 import glob
@@ -26,7 +31,15 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
-from headway.fields import F, Finding, Fraction, NotBelowZero, NotNegative, found_in, to_json
+from headway.fields import (
+    F,
+    Finding,
+    Fraction,
+    NotBelowZero,
+    NotNegative,
+    found_in,
+    to_json,
+)
 from headway.late import Shown
 from headway.models import Tapped, Transformer, tapped
 from headway.tasks import Task
@@ -36,7 +49,13 @@ from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
 from headway.training.environment import describe_environment, seed_of
 from headway.training.losses import accuracy_text
-from headway.training.modules import Module, drawing_nothing, load_weights, plain, weights_of
+from headway.training.modules import (
+    Module,
+    drawing_nothing,
+    load_weights,
+    plain,
+    weights_of,
+)
 from headway.training.size import n_weights, require_room
 from headway.userfile import described
 
@@ -50,7 +69,9 @@ FINDINGS = {
     "certificate.json": "headway.judge.certificate:Certificate",
     "refused.json": "headway.judge.discovery:Refusal",
 }
-"""The kinds of findings that a run keeps, by file: each is imported when it is asked for."""
+"""The kinds of findings that a run keeps, by file: each is imported when it is asked
+for.
+"""
 
 FOUND_OUT = (*FINDINGS, "circuit_given.json", "outcome.json")
 """The files that are about the weights of the last step."""
@@ -105,21 +126,24 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run(Shown):
-    """A run's folder and its config; everything else is read from the folder when asked for.
+    """A run's folder and its config; everything else is read from the folder when asked
+    for.
 
     Attributes:
         folder: of the run.
         config: what decides it.
-        changed: how the file of the run's task, or of its model, differs from the one that it was
-            made with, in a sentence; None if it does not.
-        build: builds the run's model, if it is a module of one's own and not to be built as its
-            config says.
+        changed: how the file of the run's task, or of its model, differs from the one
+            that it was made with, in a sentence; None if it does not.
+        build: builds the run's model, if it is a module of one's own and not to be
+            built as its config says.
     """
 
     folder: Path
     config: RunConfig
     changed: str | None = field(default=None, compare=False)
-    build: Callable[[], nn.Module] | None = field(default=None, compare=False, repr=False)
+    build: Callable[[], nn.Module] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     def __str__(self):
         outcome = self.outcome() or {}
@@ -139,14 +163,17 @@ class Run(Shown):
         losses = [f"{hop} {loss:.4f}" for hop, loss in evaluation["partial"].items()]
         loss = f"{self.task.targets.loss_name} {evaluation['val_loss']:.4f}"
         text = f"validation {loss} ({'  '.join(losses)}){accuracy_text(evaluation)}"
-        return f"{text} after {evaluation['step']} steps, {duration(evaluation['seconds'])}"
+        return (
+            f"{text} after {evaluation['step']} steps, "
+            f"{duration(evaluation['seconds'])}"
+        )
 
     @classmethod
     def create(cls, folder: Path, config: RunConfig) -> "Run":
         """Makes the folder of a new run, whole or not at all.
 
-        Of several that make the same folder at once one does; what others left of it, killed or
-        not, is removed. A task of the user's own is trusted from now on.
+        Of several that make the same folder at once one does; what others left of it,
+        killed or not, is removed. A task of the user's own is trusted from now on.
 
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
@@ -160,7 +187,9 @@ class Run(Shown):
             try:
                 files.remove_draft(draft)
                 (draft / "checkpoints").mkdir(parents=True)
-                files.write_json(draft / "config.json", {"format": FORMAT, **to_json(config)})
+                files.write_json(
+                    draft / "config.json", {"format": FORMAT, **to_json(config)}
+                )
                 environment = describe_environment(config.device, config.threads)
                 files.write_json(draft / "environment.json", [environment])
                 draft.rename(folder)
@@ -172,31 +201,42 @@ class Run(Shown):
         return cls(folder, config)
 
     @classmethod
-    def open(cls, folder: "Run|str|Path", build: Callable[[], nn.Module] | None = None) -> "Run":
+    def open(
+        cls, folder: "Run|str|Path", build: Callable[[], nn.Module] | None = None
+    ) -> "Run":
         """Opens the folder of a run.
 
-        A task of one's own is loaded from the file that the folder names, if the user trusts it
-        (see `userfile`).
+        A task of one's own is loaded from the file that the folder names, if the user
+        trusts it (see `userfile`).
 
         Args:
             folder: of the run; a run is returned as it is.
             build: builds the model, if it is a module of one's own (see `Recorder`).
 
         Raises:
-            HeadwayError: if there is no run in it, one that cannot be read or of another format,
-                or its task cannot be found.
+            HeadwayError: if there is no run in it, one that cannot be read or of
+                another format, or its task cannot be found.
         """
         if isinstance(folder, Run):
             return folder
         if not files.is_there(folder := Path(str(folder))):
             raise HeadwayError(f"{folder}: there is no run folder here")
         if not files.is_there(folder / "config.json"):
-            raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
+            raise HeadwayError(
+                f"{folder}: not a run folder, or a half-written one: no config.json"
+            )
         data = files.read_json(folder / "config.json")
-        require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
+        require(
+            isinstance(data, dict), f"{folder}/config.json", data, "an object of fields"
+        )
         version = data.pop("format", None)
         allowed = f"{FORMAT}, the one that this headway reads"
-        require(type(version) is int and version == FORMAT, f"{folder}: format", version, allowed)
+        require(
+            type(version) is int and version == FORMAT,
+            f"{folder}: format",
+            version,
+            allowed,
+        )
         try:
             config = from_dict(data)
         except HeadwayError as error:
@@ -208,7 +248,9 @@ class Run(Shown):
 
     @cached_property
     def task(self) -> Task:
-        """The task as the model answers it: the config's, or what its curriculum asks of that."""
+        """The task as the model answers it: the config's, or what its curriculum asks
+        of that.
+        """
         return self.config.training.curriculum.view(self.config.task)
 
     def checkpoint_steps(self) -> list[int]:
@@ -233,16 +275,21 @@ class Run(Shown):
         self.remove(f"checkpoints/{self.checkpoint_path(step).name}")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The evaluations so far, in order; a line that was cut off in writing is left out.
+        """The evaluations so far, in order; a line that was cut off in writing is left
+        out.
 
         Raises:
-            HeadwayError: if a line is not an evaluation, steps do not rise, or the run ended after
-                another step than the last.
+            HeadwayError: if a line is not an evaluation, steps do not rise, or the run
+                ended after another step than the last.
         """
         outcome = self.outcome()  # written after the last line, and so read before it
         evaluations = self.evaluations()
         last = evaluations[-1]["step"] if evaluations else 0
-        if outcome is not None and outcome["status"] == "done" and outcome["step"] != last:
+        if (
+            outcome is not None
+            and outcome["status"] == "done"
+            and outcome["step"] != last
+        ):
             raise HeadwayError(
                 f"{self._metrics_path} ends with step {last}, but outcome.json tells of"
                 f" {outcome['step']}: evaluations were lost or changed"
@@ -250,7 +297,9 @@ class Run(Shown):
         return evaluations
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
-        """Adds the line of one evaluation; when this returns, a power cut does not lose it."""
+        """Adds the line of one evaluation; when this returns, a power cut does not lose
+        it.
+        """
         files.append_json(self._metrics_path, metrics)
 
     @property
@@ -263,12 +312,21 @@ class Run(Shown):
         last = -1
         training = self.config.training
         most = math.inf if isinstance(training, Elsewhere) else training.steps
-        for where, evaluation in files.json_lines(self._metrics_path) if until > 0 else ():
+        for where, evaluation in (
+            files.json_lines(self._metrics_path) if until > 0 else ()
+        ):
             step = found_in(Evaluation, evaluation, where).step
             if step > until:
                 break
-            require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
-            require(step <= most, f"{where}: step", step, f"at most training.steps = {most}")
+            require(
+                step > last,
+                f"{where}: step",
+                step,
+                f"above that of the line before, {last}",
+            )
+            require(
+                step <= most, f"{where}: step", step, f"at most training.steps = {most}"
+            )
             hops = [*evaluation["partial"]]
             fits = {*hops} == {*self.task.hops}
             allowed = ", ".join(self.task.hops)
@@ -280,18 +338,22 @@ class Run(Shown):
         return evaluations
 
     def sessions(self) -> list[dict[str, Any]]:
-        """The environments that the run was computed in, in order; none if its folder tells none.
+        """The environments that the run was computed in, in order; none if its folder
+        tells none.
 
         Raises:
             HeadwayError: if what it tells is no list of objects.
         """
         sessions = self.read("environment.json") or []
-        return found_in(list[dict[str, Any]], sessions, f"{self.folder}/environment.json")
+        return found_in(
+            list[dict[str, Any]], sessions, f"{self.folder}/environment.json"
+        )
 
     def rewind(self, step: int) -> None:
         """Forgets what was written after a step.
 
-        A circuit and its dates go too, as they will not be those of the run's last weights.
+        A circuit and its dates go too, as they will not be those of the run's last
+        weights.
         """
         count = len(self.evaluations(step))
         kept = files.whole_lines(self._metrics_path)[:count]
@@ -305,7 +367,9 @@ class Run(Shown):
         files.write_whole(self._metrics_path, lines)
 
     def read(self, name: str) -> Any | None:
-        """One of the folder's JSON files (`circuit.json`, …), or None if it is not there."""
+        """One of the folder's JSON files (`circuit.json`, …), or None if it is not
+        there.
+        """
         path = self.folder / name
         if files.is_there(path):
             return files.read_json(path)
@@ -355,12 +419,18 @@ class Run(Shown):
         """
         status = "done" if message is None else "failed"
         last = [{"step": 0, "seconds": 0.0}, *self.metrics()][-1]
-        known = {"message": message, "step": last["step"], "seconds": last["seconds"], **fields}
+        known = {
+            "message": message,
+            "step": last["step"],
+            "seconds": last["seconds"],
+            **fields,
+        }
         self.write("outcome.json", {"status": status, **known})
 
     @property
     def status(self) -> str:
-        """`done` or `failed` once it ended; else `running`, or `stopped` if nobody writes to it.
+        """`done` or `failed` once it ended; else `running`, or `stopped` if nobody
+        writes to it.
 
         Telling writes nothing, so it needs no permission to.
         """
@@ -372,7 +442,8 @@ class Run(Shown):
         return "stopped"
 
     def owned(self, *names: str) -> Path:
-        """A path in the run's folder at which may be written or deleted (see `files.owned`).
+        """A path in the run's folder at which may be written or deleted (see
+        `files.owned`).
 
         Raises:
             HeadwayError: if a part of it is a link.
@@ -380,7 +451,9 @@ class Run(Shown):
         return files.owned(self.folder, *names)
 
     def of_training(self) -> list[str]:
-        """The names in the folder of what training writes or deletes, as far as it is there."""
+        """The names in the folder of what training writes or deletes, as far as it is
+        there.
+        """
         with files.clear_io_errors(self.folder, "read"):
             names = sorted(os.listdir(self.folder))
         written = [name for name in names if Path(name).suffix in WRITTEN]
@@ -393,7 +466,8 @@ class Run(Shown):
         """Holds the run for one writer; the lock dies with the process.
 
         Args:
-            names: of what is to be written or deleted, looked at before any work is done for it.
+            names: of what is to be written or deleted, looked at before any work is
+                done for it.
 
         Raises:
             RunBusyError: if another process is writing to the run.
@@ -419,10 +493,12 @@ class Run(Shown):
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Computes with as many threads as the config says, and then with as many as before.
+        """Computes with as many threads as the config says, and then with as many as
+        before.
 
-        Meanwhile subnormal numbers (below 1e-38) are zero. Gradients are as small as that where
-        little is learnt, and processors multiply such numbers many times slower.
+        Meanwhile subnormal numbers (below 1e-38) are zero. Gradients are as small as
+        that where little is learnt, and processors multiply such numbers many times
+        slower.
         """
         before = torch.get_num_threads()
         flushed = not (torch.tensor(2.0**-126) / 2).item()
@@ -462,8 +538,8 @@ class Run(Shown):
         """The `Transformer` at a checkpoint, by default the last; for evaluation only.
 
         Raises:
-            HeadwayError: if there is no such checkpoint, it cannot be read, or the run's model is
-                none of headway's.
+            HeadwayError: if there is no such checkpoint, it cannot be read, or the
+                run's model is none of headway's.
         """
         return self._loaded(self.new_model(), step)
 
@@ -473,14 +549,20 @@ class Run(Shown):
         A module of one's own has a tap (`headway.tapped`).
 
         Raises:
-            HeadwayError: if there is no such checkpoint, or the model cannot be built or read.
+            HeadwayError: if there is no such checkpoint, or the model cannot be built
+                or read.
         """
         shape = self.config.model
         if not isinstance(shape, Module):
             return self.transformer(step)
         with drawing_nothing(), files.clear_errors(f"{self.folder}: its model raises"):
             built = (self.build or shape.build)()
-            require(isinstance(built, nn.Module), "build", built, "a function that builds a module")
+            require(
+                isinstance(built, nn.Module),
+                "build",
+                built,
+                "a function that builds a module",
+            )
             module = self._loaded(plain(built), step, load_weights).to(self.device)
             generator = torch.Generator(self.device).manual_seed(0)
             example = self.task.sample(2, generator)
@@ -505,21 +587,27 @@ class Run(Shown):
         try:
             load(model, tensors)
         except RuntimeError:
-            raise HeadwayError(f"{path} does not fit the model in config.json") from None
+            raise HeadwayError(
+                f"{path} does not fit the model in config.json"
+            ) from None
         return model.eval().requires_grad_(False)
 
     def _require_fits(self, path: Path, step: int, model: nn.Module) -> None:
-        """Holds what a checkpoint says of itself against its name and a model, before it is read.
+        """Holds what a checkpoint says of itself against its name and a model, before
+        it is read.
 
         Raises:
-            HeadwayError: if its tensors have other names or shapes than the model's weights, it is
-                of another step than it is called, or of one that training does not come to.
+            HeadwayError: if its tensors have other names or shapes than the model's
+                weights, it is of another step than it is called, or of one that
+                training does not come to.
         """
         header = files.read_header(path)
         kept = {name: tuple(weight.shape) for name, weight in weights_of(model).items()}
         odd = sorted(name for name, _ in header.shapes.items() ^ kept.items())
         if odd:
-            raise HeadwayError(f"{path} does not fit the model in config.json: {odd[0]}")
+            raise HeadwayError(
+                f"{path} does not fit the model in config.json: {odd[0]}"
+            )
         told = header.about.get("step")
         fits = type(told) is int and told == step
         require(fits, f"{path}: step", told, f"{step}, as the file is called")
@@ -540,7 +628,9 @@ class Run(Shown):
         outcome = self.outcome()
         if outcome is not None and outcome["status"] == "done":
             last = min(last, outcome["step"])
-        require(step <= last, f"{where}: step", step, f"at most {last}, the last of the run")
+        require(
+            step <= last, f"{where}: step", step, f"at most {last}, the last of the run"
+        )
 
 
 def require_device(device: str) -> None:

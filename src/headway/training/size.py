@@ -1,4 +1,6 @@
-"""The size of a run: one that is plainly too large for the machine is refused, by a rough check."""
+"""The size of a run: one that is plainly too large for the machine is refused, by a
+rough check.
+"""
 
 import os
 
@@ -16,8 +18,8 @@ from headway.training.files import clear_errors
 def require_size(config: RunConfig) -> None:
     """Refuses runs that cannot fit into the memory of their device, empty as it may be.
 
-    Counted are the weights with gradients and optimiser, what a batch leaves in every layer, and
-    the sequences that are held.
+    Counted are the weights with gradients and optimiser, what a batch leaves in every
+    layer, and the sequences that are held.
 
     Args:
         config: of a run.
@@ -34,12 +36,16 @@ def require_size(config: RunConfig) -> None:
     step = 4 * weights + training.batch_size * layer * model.n_layers
     examples = training.eval_examples + (training.train_examples or 0)
     held = examples * (task.length + task.n_read * task.d_target)
-    fields = "model.*, task.*, training.batch_size, training.train_examples, training.eval_examples"
+    fields = (
+        "model.*, task.*, training.batch_size, training.train_examples, "
+        "training.eval_examples"
+    )
     require_room(step + held, f"training ({fields})", config.device)
 
 
 def require_room(numbers: int, what: str, device: str) -> None:
-    """Refuses more numbers in single precision than a device has room for, where that is known.
+    """Refuses more numbers in single precision than a device has room for, where that
+    is known.
 
     Raises:
         HeadwayError: what is too large, and by which fields.
@@ -52,17 +58,19 @@ def require_room(numbers: int, what: str, device: str) -> None:
         has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if has is not None and needed > has:
         raise HeadwayError(
-            f"{what} would take about {needed >> 20:,} MiB, and {device} has {has >> 20:,} MiB:"
+            f"{what} would take about {needed >> 20:,} MiB, and {device} has "
+            f"{has >> 20:,} MiB:"
             " make it smaller"
         )
 
 
 def n_weights(model: TransformerConfig, task: Task) -> int:
-    """The numbers in a transformer's matrices, which are nearly all, without building it.
+    """The numbers in a transformer's matrices, which are nearly all, without building
+    it.
 
     Raises:
-        HeadwayError: if the task is a user's and cannot be used, or lays out no sequence, as one of
-            its sizes is beyond what there can be.
+        HeadwayError: if the task is a user's and cannot be used, or lays out no
+            sequence, as one of its sizes is beyond what there can be.
     """
     require_sound(task)
     with clear_errors("task.*: no sequence can be laid out:"):

@@ -1,4 +1,6 @@
-"""The state of training, beside weights and optimisers: how far it is, and what is due next."""
+"""The state of training, beside weights and optimisers: how far it is, and what is due
+next.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,11 +17,13 @@ LEARNT = 0.5
 
 
 def scheduled(config: TrainingConfig, last: int, is_done: bool) -> Iterator[int]:
-    """The steps whose weights are kept until an evaluation, rising; as `State.is_checkpoint` says.
+    """The steps whose weights are kept until an evaluation, rising; as
+    `State.is_checkpoint` says.
 
     Args:
         config: how the run is trained.
-        last: the step of the evaluation, whose own weights are kept if training is done.
+        last: the step of the evaluation, whose own weights are kept if training is
+            done.
         is_done: whether it is.
     """
     if config.checkpoints == "log":
@@ -35,7 +39,9 @@ def scheduled(config: TrainingConfig, last: int, is_done: bool) -> Iterator[int]
 
 
 class DivergedError(HeadwayError):
-    """The loss is no number any more; `State.step` is the first whose weights are of no use."""
+    """The loss is no number any more; `State.step` is the first whose weights are of no
+    use.
+    """
 
 
 @dataclass
@@ -47,10 +53,12 @@ class State:
         end: its last step, as planned now; before it the rates fall.
         seconds: since the start of the first attempt.
         losses: of the steps since the last evaluation.
-        learnt: the most hops that were learnt at an evaluation, if only of a fixed training set.
+        learnt: the most hops that were learnt at an evaluation, if only of a fixed
+            training set.
         learnt_at: the step at which so many first were.
         stage: of the curriculum, from 0.
-        given_up: for every attempt before, its last `step` and its `partial` losses there.
+        given_up: for every attempt before, its last `step` and its `partial` losses
+            there.
     """
 
     step: NotNegative = 0
@@ -64,9 +72,14 @@ class State:
 
     @classmethod
     def at_start(
-        cls, config: TrainingConfig, given_up: Sequence[dict[str, Any]] = (), seconds: float = 0.0
+        cls,
+        config: TrainingConfig,
+        given_up: Sequence[dict[str, Any]] = (),
+        seconds: float = 0.0,
     ) -> "State":
-        """Before the first step of an attempt, the first or after others were given up."""
+        """Before the first step of an attempt, the first or after others were given
+        up.
+        """
         end = config.steps - sum(attempt["step"] for attempt in given_up)
         return cls(0, end, seconds, given_up=list(given_up))
 
@@ -76,11 +89,15 @@ class State:
         return sum(attempt["step"] for attempt in self.given_up)
 
     def is_due(self, every: int) -> bool:
-        """Tell whether what is done every so many steps, and at the end, is done after this one."""
+        """Tell whether what is done every so many steps, and at the end, is done after
+        this one.
+        """
         return self.step % every == 0 or self.step == self.end
 
     def is_checkpoint(self, config: TrainingConfig) -> bool:
-        """Tell whether the weights after this step are kept. The first and the last always are."""
+        """Tell whether the weights after this step are kept. The first and the last
+        always are.
+        """
         if self.step in (0, self.end):
             return True
         if config.checkpoints == "log":
@@ -88,10 +105,14 @@ class State:
         return config.checkpoint_every > 0 and self.step % config.checkpoint_every == 0
 
     def rate_scale(self, config: TrainingConfig, step: int) -> float:
-        """The factor on the learning rates at a step: linear warm-up, constant, then cool-down."""
+        """The factor on the learning rates at a step: linear warm-up, constant, then
+        cool-down.
+        """
         warm = config.warmup_steps
         left = self.end - step + 1
-        falling = min(1.0, left / config.cooldown_steps) if config.cooldown_steps else 1.0
+        falling = (
+            min(1.0, left / config.cooldown_steps) if config.cooldown_steps else 1.0
+        )
         if warm:
             return min(1.0, step / warm) * falling
         return falling
@@ -108,7 +129,9 @@ class State:
                 raise self._diverged(step, loss)
             self.losses.append(loss)
 
-    def add_evaluation(self, config: TrainingConfig, scores: dict[str, Any]) -> dict[str, Any]:
+    def add_evaluation(
+        self, config: TrainingConfig, scores: dict[str, Any]
+    ) -> dict[str, Any]:
         """Takes note of an evaluation, and decides when to cool down and when to end.
 
         Args:
@@ -155,7 +178,8 @@ class State:
             raise self._diverged(self.step, loss)
 
     def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
-        """Tell whether nothing was learnt for too long, and there is room for another attempt.
+        """Tell whether nothing was learnt for too long, and there is room for another
+        attempt.
 
         Args:
             config: how the run is trained.
@@ -169,7 +193,9 @@ class State:
         return fits and self.step - max(self.learnt_at, full_from) >= config.patience
 
     def _diverged(self, step: int, loss: float) -> DivergedError:
-        return DivergedError(f"the loss is {loss} at step {step}: lower training.learning_rate")
+        return DivergedError(
+            f"the loss is {loss} at step {step}: lower training.learning_rate"
+        )
 
 
 def _learnt_hops(scores: dict[str, Any]) -> int:

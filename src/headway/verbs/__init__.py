@@ -1,6 +1,7 @@
 """The verbs of the command line: a function for each.
 
-Here is what verbs share: runs and configs that words name, and options that go together.
+Here is what verbs share: runs and configs that words name, and options that go
+together.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,10 @@ def opened(folder: Path, changed_task: bool | None = None) -> "Run":
 
     run = Run.open(folder)
     if run.changed and changed_task is False:
-        ways = "put the file back as it was, or say --changed-task to take the task as it is"
+        ways = (
+            "put the file back as it was, or say --changed-task to take the "
+            "task as it is"
+        )
         raise HeadwayError(f"{folder}: {run.changed}: {ways}")
     if run.changed:
         note(f"{folder}: {run.changed}")

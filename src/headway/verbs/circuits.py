@@ -1,4 +1,6 @@
-"""Verbs that find a run's circuit, judge it, date its paths, and clamp them one by one."""
+"""Verbs that find a run's circuit, judge it, date its paths, and clamp them one by
+one.
+"""
 
 import sys
 from collections.abc import Mapping
@@ -15,7 +17,15 @@ if TYPE_CHECKING:
 
 How = Mapping[str, Any]
 HOW = {
-    "a search": ("threshold", "sequences", "ablation", "way", "trials", "step", "circuit"),
+    "a search": (
+        "threshold",
+        "sequences",
+        "ablation",
+        "way",
+        "trials",
+        "step",
+        "circuit",
+    ),
     "--all": ("threshold", "ablation", "way", "trials", "sequences", "most", "circuit"),
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
 }
@@ -41,35 +51,39 @@ def circuit(
     seed: int | None = None,
     changed_task: bool = False,
 ) -> None:
-    """Find a mechanism for every head of a run's model, and the evidence; leave it in circuit.json.
+    """Find a mechanism for every head of a run's model, and the evidence; leave it in
+    circuit.json.
 
-    Several runs are studied one by one, and their circuits compared. With --all, every minimal
-    circuit is found, too, by judging sets of the paths that the search may choose from, the
-    smallest first; they are left in circuits.json, but for those about a circuit in a file.
+    Several runs are studied one by one, and their circuits compared. With --all, every
+    minimal circuit is found, too, by judging sets of the paths that the search may
+    choose from, the smallest first; they are left in circuits.json, but for those about
+    a circuit in a file.
 
-    With --certify, nothing is searched. Fresh sequences, which nothing else uses, bound the share
-    of all sequences on which the circuit that was found and its model agree. A sequence agrees if
-    all answers of the circuit are the model's own, right or wrong. The bound is exact for a finite
-    sample. The certificate is left in certificate.json; of a circuit in a file nothing is written,
-    and only weights, task and circuit are read. The exit code is 0 if it is certified, 1 if it is
-    not, 2 if nothing could be drawn.
+    With --certify, nothing is searched. Fresh sequences, which nothing else uses, bound
+    the share of all sequences on which the circuit that was found and its model agree.
+    A sequence agrees if all answers of the circuit are the model's own, right or wrong.
+    The bound is exact for a finite sample. The certificate is left in certificate.json;
+    of a circuit in a file nothing is written, and only weights, task and circuit are
+    read. The exit code is 0 if it is certified, 1 if it is not, 2 if nothing could be
+    drawn.
 
     Args:
         runs: the folders of one or more runs.
-        threshold: the loss to stay below with every head replaced; by default the task's own. If
-            it names none, most of the gap to ablation is to be closed.
-        sequences: held-out sequences to search on, and as many others to judge on, at least 8; by
-            default 128. With --certify, how many to draw, at least as many as certify if all agree;
-            by default enough to certify if half of the allowed share disagree.
-        ablation: what stands in rows without a path, of heads that have paths; by default zero, or
-            mean for a task that names neither roles nor relations.
-        way: to the circuit: told (a search among what the task names), blind (heads are read by
-            effect), corrupted (attribution by corrupted sequences), or one of an installed package;
-            by default the one that suits the task.
+        threshold: the loss to stay below with every head replaced; by default the
+            task's own. If it names none, most of the gap to ablation is to be closed.
+        sequences: held-out sequences to search on, and as many others to judge on, at
+            least 8; by default 128. With --certify, how many to draw, at least as many
+            as certify if all agree; by default enough to certify if half of the allowed
+            share disagree.
+        ablation: what stands in rows without a path, of heads that have paths; by
+            default zero, or mean for a task that names neither roles nor relations.
+        way: to the circuit: told (a search among what the task names), blind (heads are
+            read by effect), corrupted (attribution by corrupted sequences), or one of
+            an installed package; by default the one that suits the task.
         trials: whether to search again on other samples; by default true.
         step: the checkpoint to study; by default the last.
-        circuit: a file with a circuit to measure, instead of searching for one; or to certify,
-            instead of the run's own.
+        circuit: a file with a circuit to measure, instead of searching for one; or to
+            certify, instead of the run's own.
         all: find every minimal circuit.
         most: with --all, the most sets of paths to judge; by default 50,000.
         certify: certify on how many of all sequences circuit and model agree at least.
@@ -87,7 +101,9 @@ def circuit(
     require_goes_with(given, asked, *HOW[asked])
     how = {name: given[name] for name in HOW[asked] if name in given}
     if certify:
-        require_sequences(how.get("agreement", 0.99), how.get("confidence", 0.95), sequences)
+        require_sequences(
+            how.get("agreement", 0.99), how.get("confidence", 0.95), sequences
+        )
     elif sequences is not None:
         require_allowed("sequences", sequences, Sequences)
     those = [opened(folder, changed_task) for folder in runs]
@@ -115,7 +131,9 @@ def _certify(runs: list["Run"], how: How) -> None:
 
 
 def _search(runs: list["Run"], how: How, all: bool) -> None:
-    """Finds or measures the circuits of runs, with `all` every minimal one, and compares them."""
+    """Finds or measures the circuits of runs, with `all` every minimal one, and
+    compares them.
+    """
     from headway import terminal
     from headway.find import circuit_file, discover
     from headway.judge.text import of_discovery
@@ -128,7 +146,9 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
         print(f"{run.folder}: {doing} …")
         with terminal.display(10.0) as display:
             found = discover(
-                run, **of_search, watch=lambda n: display.show(f"{n:,.0f} forward passes")
+                run,
+                **of_search,
+                watch=lambda n: display.show(f"{n:,.0f} forward passes"),
             )
         print(of_discovery(found, run.folder))
         file = circuit_file(run, how.get("step"), how.get("circuit"))
@@ -143,7 +163,9 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
 
 
 def _print_every(run: "Run", found: "Discovery", how: How) -> None:
-    """Finds every minimal circuit, or those about the circuit in a file that was measured."""
+    """Finds every minimal circuit, or those about the circuit in a file that was
+    measured.
+    """
     from headway import terminal
     from headway.find import every_circuit
 
@@ -151,26 +173,32 @@ def _print_every(run: "Run", found: "Discovery", how: How) -> None:
     if "circuit" in how:
         of_all["found"] = found
     with terminal.display(10.0) as display:
-        every = every_circuit(run, **of_all, watch=lambda *now: display.show(JUDGED.format(*now)))
+        every = every_circuit(
+            run, **of_all, watch=lambda *now: display.show(JUDGED.format(*now))
+        )
     print("", every, sep="\n")
     if "circuit" not in how:
         print(f"written to {run.folder / 'circuits.json'}")
 
 
 def _note_older_report(run: "Run", how: How) -> None:
-    """Says how to draw a run's report again, if what it shows is no longer what was found."""
+    """Says how to draw a run's report again, if what it shows is no longer what was
+    found.
+    """
     of_run = "circuit" not in how and "step" not in how
     if of_run and (run.folder / "report.html").exists():
         print(f"its report is older; draw it again: {command('report', run.folder)}")
 
 
 def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) -> None:
-    """Date every path of a run's circuit over its checkpoints; leave it in emergence.json.
+    """Date every path of a run's circuit over its checkpoints; leave it in
+    emergence.json.
 
     Args:
         run: the run's folder, in which a circuit has been found.
         sequences: held-out sequences to average the attention over, at least 1.
-        circuit: a file with a circuit to date instead; it is kept if none has been found.
+        circuit: a file with a circuit to date instead; it is kept if none has been
+            found.
     """
     from headway.dynamics import emergence
 
@@ -186,10 +214,11 @@ def depend(
     workers: AtLeastOne | None = None,
     retry_failed: bool = False,
 ) -> None:
-    """Train a run again with each path of its circuit clamped, and see which others still form.
+    """Train a run again with each path of its circuit clamped, and see which others
+    still form.
 
-    The findings are left in the run's dependence.json. Several runs are studied one by one.
-    Trainings that are done are not repeated.
+    The findings are left in the run's dependence.json. Several runs are studied one by
+    one. Trainings that are done are not repeated.
 
     Args:
         runs: the folders of one or more runs, in which a circuit has been found.
@@ -208,5 +237,7 @@ def depend(
     for run in those:
         print(f"{run.folder}: training with each path clamped …")
         with terminal.following() as watch:
-            found = sweeps.depend(run, path, engine=sweeps.Engine(workers), training=watch, **how)
+            found = sweeps.depend(
+                run, path, engine=sweeps.Engine(workers), training=watch, **how
+            )
         print(f"{found}\nwritten to {run.folder / 'dependence.json'}")

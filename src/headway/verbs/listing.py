@@ -23,17 +23,28 @@ run names them; `headway --trust FILE VERB …` allows others."""
 GROUPS = {
     "See a circuit being learnt": {"demo": "training"},
     "Train": {"train": "training", "check": "training"},
-    "Look inside": {"circuit": "circuits", "emergence": "circuits", "depend": "circuits"},
+    "Look inside": {
+        "circuit": "circuits",
+        "emergence": "circuits",
+        "depend": "circuits",
+    },
     "Show": {"report": "showing", "serve": "showing", "runs": "showing"},
     "Scale": {"sweep": "sweeps"},
     "Theory": {"theory": "theory"},
 }
-"""Headway's own verbs by their use, and the files of their functions, imported when called."""
-VERBS = {verb: f"headway.verbs.{file}" for one in GROUPS.values() for verb, file in one.items()}
+"""Headway's own verbs by their use, and the files of their functions, imported when
+called.
+"""
+VERBS = {
+    verb: f"headway.verbs.{file}"
+    for one in GROUPS.values()
+    for verb, file in one.items()
+}
 
 
 def added_verbs() -> dict[str, str]:
-    """The verbs that installed packages add, and the modules of their functions, by the entry
+    """The verbs that installed packages add, and the modules of their functions, by the
+    entry
     points `headway.verbs`: a function for each, by its name."""
     points = installed("headway.verbs")
     return {name: point.module for name, point in points.items() if name not in VERBS}
@@ -46,7 +57,9 @@ def function_of(verb: str) -> Callable[..., None]:
         HeadwayError: if there is no such verb.
     """
     homes = VERBS if verb in VERBS else {**VERBS, **added_verbs()}
-    require(verb in homes, "verb", verb, f"one of {', '.join(homes)}{nearest(verb, homes)}")
+    require(
+        verb in homes, "verb", verb, f"one of {', '.join(homes)}{nearest(verb, homes)}"
+    )
     return getattr(import_module(homes[verb]), verb)
 
 
@@ -58,12 +71,16 @@ def usage() -> str:
         for verb in verbs:
             documented = function_of(verb).__doc__ or ""
             about = re.split(r"[:;.](?=\s|$)", documented)[0]
-            lines += textwrap.wrap(f"  {verb:<11}{about}", 79, subsequent_indent=" " * 13)
+            lines += textwrap.wrap(
+                f"  {verb:<11}{about}", 79, subsequent_indent=" " * 13
+            )
     for verb, module in added_verbs().items():
         package = module.partition(".")[0]
         packages.setdefault(package, []).append(verb)
     if packages:
         lines += ["", "Verbs that packages add"]
     for package, names in packages.items():
-        lines += textwrap.wrap(f"  {package}: {', '.join(names)}", 79, subsequent_indent="    ")
+        lines += textwrap.wrap(
+            f"  {package}: {', '.join(names)}", 79, subsequent_indent="    "
+        )
     return USAGE.format(verbs="\n".join([*lines, ""]))

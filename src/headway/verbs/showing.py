@@ -10,15 +10,16 @@ from headway.verbs import opened
 
 
 def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
-    """Write a run's report.html and, with matplotlib, its figures for papers (SVG and PNG).
+    """Write a run's report.html and, with matplotlib, its figures for papers (SVG and
+    PNG).
 
-    For several runs, one page that compares them. For a folder of runs, such as a sweep's, one page
-    about all of them.
+    For several runs, one page that compares them. For a folder of runs, such as a
+    sweep's, one page about all of them.
 
     Args:
         folders: the folders of one or more runs, or one folder that holds runs.
-        out: the page of several runs; by default comparison.html in the folder that holds them all,
-            and report.html in a folder of runs.
+        out: the page of several runs; by default comparison.html in the folder that
+            holds them all, and report.html in a folder of runs.
     """
     from headway import terminal
     from headway.report import figures_if_possible, write_report
@@ -34,7 +35,8 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
         print(f"report   {write_runs(folder, out)}")
     elif out is not None:
         raise HeadwayError(
-            "--out is for several runs or a folder of runs: a run's page and its figures are kept"
+            "--out is for several runs or a folder of runs: a run's page and its "
+            "figures are kept"
             f" in its folder, {folder}"
         )
     else:
@@ -47,7 +49,8 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
 
 
 def serve(folder: Path = Path("runs"), /, port: int = 8765, open: bool = False) -> None:
-    """Show the runs in a folder in the browser, live while they train, on this machine alone.
+    """Show the runs in a folder in the browser, live while they train, on this machine
+    alone.
 
     Nothing is written. Runs in its sweeps, and in its folders of sweeps, are shown too.
 
@@ -61,7 +64,9 @@ def serve(folder: Path = Path("runs"), /, port: int = 8765, open: bool = False) 
     with Server(folder, port) as server, contextlib.suppress(KeyboardInterrupt):
         print(f"serving runs on {server.url}  (Ctrl-C stops)")
         if open:
-            threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
+            threading.Thread(
+                target=webbrowser.open, args=[server.url], daemon=True
+            ).start()
         server.serve_forever()
 
 
@@ -76,7 +81,8 @@ def runs(
 
     Args:
         folder: that holds run folders, or sweeps' folders.
-        where: which runs, by fields of their configs or by status: seed=0..3 status=done,failed
+        where: which runs, by fields of their configs or by status: seed=0..3
+            status=done,failed
         sort: the column to sort by, such as val_loss; by default the name.
         table: a .csv file to write every field and figure to
     """

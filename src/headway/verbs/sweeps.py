@@ -17,15 +17,18 @@ def sweep(
     address: str | None = None,
     gpus_per_run: float | None = None,
 ) -> None:
-    """Train many runs, several side by side: headway sweep fast depth=1..3 n_heads=2 seed=0..9
+    """Train many runs, several side by side: headway sweep fast depth=1..3 n_heads=2
+    seed=0..9
 
-    Every field is given as to `headway train`, or with several values, 0,1,2 or 1..8: there is a
-    run for every combination. Runs that are done are left as they are.
+    Every field is given as to `headway train`, or with several values, 0,1,2 or 1..8:
+    there is a run for every combination. Runs that are done are left as they are.
 
     Args:
-        words: a recipe (by default fast), a Python file with a task of your own or with plan(),
-            which is executed, or the folder of a sweep to go on with; then the fields.
-        folder: of the sweep; by default one in runs/, named after the plan and the fields.
+        words: a recipe (by default fast), a Python file with a task of your own or with
+            plan(), which is executed, or the folder of a sweep to go on with; then the
+            fields.
+        folder: of the sweep; by default one in runs/, named after the plan and the
+            fields.
         workers: runs side by side; by default as many as there are cores for.
         retry_failed: try failed runs again.
         engine: processes on this machine, or tasks of a Ray cluster.

@@ -18,21 +18,26 @@ def theory(
     goal: str | None = None,
     count: bool = False,
 ) -> None:
-    """Show how few layers are enough: exact bounds, what positions hold, a circuit that has so few.
+    """Show how few layers are enough: exact bounds, what positions hold, a circuit that
+    has so few.
 
-    For a run: what its positions hold after every layer, along the circuit that was found.
+    For a run: what its positions hold after every layer, along the circuit that was
+    found.
 
     Args:
         run: the run's folder, in which a circuit has been found.
-        depth: D, retrieval steps: a number, a range or a list: 3, 1..64 (default), 10,100.
+        depth: D, retrieval steps: a number, a range or a list: 3, 1..64 (default),
+            10,100.
         mask: whether a position sees only what stands before it (causal, the default).
-        order: of the pairs in the sequence: deep-first (default), shallow-first, or for a single
-            depth their numbers: 2,3,1.
-        facts: of another task than retrieval, each letter a symbol; xyz ay ax is the conditional
-            one. Three or more symbols are found by all but the last together, not by one of them.
+        order: of the pairs in the sequence: deep-first (default), shallow-first, or for
+            a single depth their numbers: 2,3,1.
+        facts: of another task than retrieval, each letter a symbol; xyz ay ax is the
+            conditional one. Three or more symbols are found by all but the last
+            together, not by one of them.
         query: the symbol that is asked about, if there are facts (default: a).
         goal: the symbol that is the answer (default: z).
-        count: count the minimal circuits with the fewest layers; by default for depths 1..8.
+        count: count the minimal circuits with the fewest layers; by default for depths
+            1..8.
     """
     options = {name: value for name, value in locals().items() if name != "run"}
     from headway.fields import read, values_of

@@ -13,11 +13,14 @@ from headway.reading import is_folder
 from headway.verbs import opened
 
 MOST = 5_000
-"""Sets of paths that the demo judges at most in its search for other circuits: some seconds."""
+"""Sets of paths that the demo judges at most in its search for other circuits: some
+seconds.
+"""
 
 
 def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
-    """Train a transformer, find its circuit, date it, and report: headway demo depth=2 threads=2
+    """Train a transformer, find its circuit, date it, and report: headway demo depth=2
+    threads=2
 
     Args:
         words: as for headway train.
@@ -61,22 +64,28 @@ def train(
     resume: Path | None = None,
     changed_task: bool = False,
 ) -> None:
-    """Train a model on a task: headway train fast depth=4 model.n_heads=2 training.steps=300
+    """Train a model on a task: headway train fast depth=4 model.n_heads=2
+    training.steps=300
 
-    A value is a number, true, false, none, a name, or several numbers: 1,2 or 1..8. A field that
-    only one section has may be named alone: n_heads=2. `headway train RECIPE --help` lists all.
+    A value is a number, true, false, none, a name, or several numbers: 1,2 or 1..8. A
+    field that
+    only one section has may be named alone: n_heads=2. `headway train RECIPE --help`
+    lists all.
 
     Args:
-        words: a recipe (by default fast), or a Python file with a task of your own, which is
-            executed; then changes to its arguments and to all fields of a run's config, each
-            FIELD=VALUE.
+        words: a recipe (by default fast), or a Python file with a task of your own,
+            which is executed; then changes to its arguments and to all fields of a
+            run's config, each FIELD=VALUE.
         folder: of the run; by default a free one in runs/.
-        resume: the folder of a run that was stopped, to continue from its last saved state.
+        resume: the folder of a run that was stopped, to continue from its last saved
+            state.
         changed_task: continue although the file of the run's task has changed.
     """
     if resume is not None and (words or folder):
         given = " ".join([*words, *(["--folder"] if folder else [])])
-        raise HeadwayError(f"--resume continues a run as it was begun: {given} cannot be changed")
+        raise HeadwayError(
+            f"--resume continues a run as it was begun: {given} cannot be changed"
+        )
     from headway import terminal, training
     from headway.training.recipes import config_asked_for
 
@@ -91,17 +100,19 @@ def train(
 
 
 def check(words: tuple[str, ...] = (), /) -> None:
-    """Try a task of your own, and say what is wrong with it: headway check my_task.py depth=2
+    """Try a task of your own, and say what is wrong with it: headway check my_task.py
+    depth=2
 
-    Everything that training and the search for circuits use is tried. A doubt may be intended; with
-    an error, the task cannot be used. For a run's folder, every file is read, and checked to agree
-    with the others: headway check runs/fast. The exit code is 0 if there is no error, 1 if there is
-    one, 2 if nothing could be tried.
+    Everything that training and the search for circuits use is tried. A doubt may be
+    intended; with an error, the task cannot be used. For a run's folder, every file is
+    read, and checked to agree
+    with the others: headway check runs/fast. The exit code is 0 if there is no error, 1
+    if there is one, 2 if nothing could be tried.
 
     Args:
-        words: a Python file that defines a task, which is executed, with :NAME behind it if it
-            defines several; then values of the task's fields, each FIELD=VALUE. Or the folder of
-            a run.
+        words: a Python file that defines a task, which is executed, with :NAME behind
+            it if it defines several; then values of the task's fields, each
+            FIELD=VALUE. Or the folder of a run.
     """
     from headway import terminal
     from headway.dynamics.whole import faults_of
@@ -133,7 +144,9 @@ def check(words: tuple[str, ...] = (), /) -> None:
 
 
 def _task_named(source: str, fields: Sequence[str], words: Sequence[str]) -> Any:
-    """The task of a recipe or of a file; a class with undeclared fields stays as it is."""
+    """The task of a recipe or of a file; a class with undeclared fields stays as it
+    is.
+    """
     from headway.fields import hints_of, read, split, values_in
     from headway.tasks import task_in
     from headway.tasks.checking import undeclared

@@ -1,4 +1,6 @@
-"""ACDC (Conmy et al. 2023, arXiv 2304.14997): cut edge after edge while the loss stays."""
+"""ACDC (Conmy et al. 2023, arXiv 2304.14997): cut edge after edge while the loss
+stays.
+"""
 
 from collections.abc import Callable
 
@@ -16,14 +18,17 @@ OWN = 0.01
 
 @torch.no_grad()
 def acdc(subject: Subject, corrupted: bool = False) -> Answer:
-    """From the last layer down every edge is cut for good if that costs less than a threshold.
+    """From the last layer down every edge is cut for good if that costs less than a
+    threshold.
 
-    An edge that is cut is zero, and costs loss of the task; or, as in the paper, it carries what it
-    carries in the corrupted sequence, and costs divergence from the model.
+    An edge that is cut is zero, and costs loss of the task; or, as in the paper, it
+    carries what it carries in the corrupted sequence, and costs divergence from the
+    model.
 
-    A pair of positions is cut when the last of its relations is; within a head the largest
-    relations are tried first, so that small ones stay. An edge's score is the largest threshold
-    that it survives. A threshold goes on from what the one below left, where the paper starts anew.
+    A pair of positions is cut when the last of its relations is; within a head the
+    largest relations are tried first, so that small ones stay. An edge's score is the
+    largest threshold that it survives. A threshold goes on from what the one below
+    left, where the paper starts anew.
     """
     subject.passes += FEW.stop / len(subject.batch.inputs) * corrupted
     cut = _Cut(subject, corrupted)
@@ -49,7 +54,9 @@ def acdc(subject: Subject, corrupted: bool = False) -> Answer:
 
 
 def _in_turn(subject: Subject) -> Callable[[AttentionPath], tuple[int, int, float]]:
-    """The key by which paths are tried: from the last layer down, large relations first."""
+    """The key by which paths are tried: from the last layer down, large relations
+    first.
+    """
     sizes = subject.sizes
     return lambda path: (-path.layer, path.head, -sizes[path.relation])
 

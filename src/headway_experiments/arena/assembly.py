@@ -1,14 +1,17 @@
-"""Weights written by hand: a transformer put together from named registers of its residual stream.
+"""Weights written by hand: a transformer put together from named registers of its
+residual stream.
 
-A register is a named slice of the residual stream. Heads match and move registers, hidden units of
-the MLPs read and write them; what is not mentioned is 0. The result is an ordinary `Transformer`.
+A register is a named slice of the residual stream. Heads match and move registers,
+hidden units of the MLPs read and write them; what is not mentioned is 0. The result is
+an ordinary `Transformer`.
 
-The LayerNorms are made to scale by a known constant. Two dimensions hold +C and -C, and one more,
-the balance, holds minus the sum of all registers, because whatever writes to the stream also
-writes minus its sum there. So the mean is 0 and the standard deviation is C · sqrt(2 / d_model) up
-to a relative error of (|registers|² + balance²) / 4C², and all maps that read the stream undo it.
-With C = 4096 and a squared norm of 500 that error is 8e-6; float32 itself adds rounding errors of
-about C · 6e-8 / d_model to every dimension.
+The LayerNorms are made to scale by a known constant. Two dimensions hold +C and -C, and
+one more, the balance, holds minus the sum of all registers, because whatever writes to
+the stream also writes minus its sum there. So the mean is 0 and the standard deviation
+is C · sqrt(2 / d_model) up to a relative error of (|registers|² + balance²) / 4C², and
+all maps that read the stream undo it. With C = 4096 and a squared norm of 500 that
+error is 8e-6; float32 itself adds rounding errors of about C · 6e-8 / d_model to every
+dimension.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +49,9 @@ class Match:
 
 
 Moves = Sequence[tuple[str, str]]
-"""Registers of the key, each with the register of the query that it is added to, of one width."""
+"""Registers of the key, each with the register of the query that it is added to, of one
+width.
+"""
 
 
 @dataclass
@@ -57,7 +62,8 @@ class Assembly:
         widths: the dimensions of every register, by name, in the order of the stream.
         embeds: the registers that start with numbers of the input, and from which on.
         starts: those all of whose numbers start at a value.
-        heads: by layer and number. The sum of the matches is the score; the moves are added.
+        heads: by layer and number. The sum of the matches is the score; the moves are
+            added.
     """
 
     widths: Mapping[str, int]
@@ -67,20 +73,28 @@ class Assembly:
     _units: list[tuple[int, Registers, Tensor, Registers]] = field(default_factory=list)
 
     def units(
-        self, layer: int, reads: Registers, bias: Float[Tensor, " unit"], writes: Registers
+        self,
+        layer: int,
+        reads: Registers,
+        bias: Float[Tensor, " unit"],
+        writes: Registers,
     ) -> None:
-        """Hidden units of a layer's MLP: relu(Σ reads · register + bias), added by `writes`.
+        """Hidden units of a layer's MLP: relu(Σ reads · register + bias), added by
+        `writes`.
 
-        Maps are [unit, number] by the register read, and [number, unit] by the one written.
+        Maps are [unit, number] by the register read, and [number, unit] by the one
+        written.
         """
         self._units.append((layer, reads, bias, writes))
 
     def build(
         self, task: Task, targets: Sequence[str], n_layers: int, n_heads: int = 1
     ) -> Transformer:
-        """The transformer for a task, which predicts the `targets` registers side by side.
+        """The transformer for a task, which predicts the `targets` registers side by
+        side.
 
-        Heads and layers that were not mentioned do nothing: they attend uniformly and write 0.
+        Heads and layers that were not mentioned do nothing: they attend uniformly and
+        write 0.
         """
         config = TransformerConfig(
             n_layers=n_layers,
@@ -90,7 +104,9 @@ class Assembly:
             d_mlp=self._most_units(n_layers),
             act_fn="relu",
         )
-        model = Transformer(config, task.d_input, task.d_target, task.length, task.n_read)
+        model = Transformer(
+            config, task.d_input, task.d_target, task.length, task.n_read
+        )
         with torch.no_grad():
             for name, weight in model.named_parameters():
                 is_of_norm = ".ln" in f".{name}"
@@ -162,18 +178,29 @@ class Assembly:
             first += width
 
     def _write_head(
-        self, model: Transformer, layer: int, head: int, matches: Sequence[Match], moves: Moves
+        self,
+        model: Transformer,
+        layer: int,
+        head: int,
+        matches: Sequence[Match],
+        moves: Moves,
     ) -> None:
         attention = model.layers[layer].attn
         weights = attention.qkv.weight.view(3, attention.n_heads, attention.d_head, -1)
         queries, keys, values = weights[:, head]
         self._write_matches(queries, keys, matches)
-        out = attention.out.weight.view(-1, attention.n_heads, attention.d_head)[:, head]
+        out = attention.out.weight.view(-1, attention.n_heads, attention.d_head)[
+            :, head
+        ]
         self._write_moves(values, out, moves)
         _balance(out)
 
-    def _write_matches(self, queries: Tensor, keys: Tensor, matches: Sequence[Match]) -> None:
-        """A head's queries read what matches ask with, and its keys what they are compared to."""
+    def _write_matches(
+        self, queries: Tensor, keys: Tensor, matches: Sequence[Match]
+    ) -> None:
+        """A head's queries read what matches ask with, and its keys what they are
+        compared to.
+        """
         d_head = len(queries)
         first = 0
         for match in matches:
@@ -219,5 +246,7 @@ class Assembly:
 
 
 def _balance(written: Tensor) -> None:
-    """Sets the balance of a map that writes to the stream to minus the sum of the registers."""
+    """Sets the balance of a map that writes to the stream to minus the sum of the
+    registers.
+    """
     written[BALANCE] = -written[BALANCE + 1 :].sum(0)

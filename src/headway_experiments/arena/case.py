@@ -21,22 +21,23 @@ class LeftOutError(HeadwayError):
 class Known:
     """A model, the task that it solves, and the circuit that it has.
 
-    A path counts if the model attends along it. Some serve only the attention of heads above, and
-    are needed as long as those heads attend freely: a circuit in which every head's attention is
-    replaced can do without them (see `headway.find.search`).
+    A path counts if the model attends along it. Some serve only the attention of heads
+    above, and are needed as long as those heads attend freely: a circuit in which every
+    head's attention is replaced can do without them (see `headway.find.search`).
 
     Attributes:
         model: with a tap.
         task: that it solves.
         required: the paths that every faithful circuit needs.
-        alternatives: of each group exactly one option, a set of paths, is needed, any one.
+        alternatives: of each group exactly one option, a set of paths, is needed, any
+            one.
         decoys: paths attended along, strongly, to no effect.
         name: of the model.
         kind: of its family.
         heads: of the circuit, where its paths are not known.
         knows: whether paths, heads alone or nothing is known.
-        alone: the share of right answers when all other heads carry what they carry in other
-            sequences, where that was looked at.
+        alone: the share of right answers when all other heads carry what they carry in
+            other sequences, where that was looked at.
     """
 
     model: Tappable
@@ -53,7 +54,8 @@ class Known:
     def nearest(
         self, chosen: Paths | None, ranking: Mapping[AttentionPath, float] | None = None
     ) -> Paths:
-        """The circuit, with that option of every group of alternatives that an answer fits best.
+        """The circuit, with that option of every group of alternatives that an answer
+        fits best.
 
         Args:
             chosen: the paths that the answer picks; None if it only ranks.

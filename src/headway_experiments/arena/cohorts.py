@@ -1,10 +1,12 @@
-"""Models for calibrating the judge of circuits: some for choosing its rules, others for judging.
+"""Models for calibrating the judge of circuits: some for choosing its rules, others for
+judging.
 
-Programs and strangers' models differ between the two; where models are drawn or trained, so do
-their seeds. Both lists were written down before any model for judging was judged.
+Programs and strangers' models differ between the two; where models are drawn or
+trained, so do their seeds. Both lists were written down before any model for judging
+was judged.
 
-The lists for judging are the second ones. The first were judged by the judge as it was before two
-of its rules changed; only strangers' models, which are few, are the same.
+The lists for judging are the second ones. The first were judged by the judge as it was
+before two of its rules changed; only strangers' models, which are few, are the same.
 """
 
 from collections.abc import Collection
@@ -48,23 +50,53 @@ TRAINED = {
 """Seeds by depth."""
 OWN = {
     "choosing": {"lookup": [80], "vectors": [80], "own-loop": [80], "gpt2": [80]},
-    "judging": {"lookup": [95], "vectors": [95], "own-loop": range(95, 100), "gpt2": range(95, 98)},
+    "judging": {
+        "lookup": [95],
+        "vectors": [95],
+        "own-loop": range(95, 100),
+        "gpt2": range(95, 98),
+    },
 }
 """Seeds by task of the documentation."""
 TRACR = {
-    "choosing": ["reverse_8", "shift_twice", "pointer_2", "sort_7", "mirrored", "detect_aba"],
+    "choosing": [
+        "reverse_8",
+        "shift_twice",
+        "pointer_2",
+        "sort_7",
+        "mirrored",
+        "detect_aba",
+    ],
     "judging": [
         *("reverse_1", "detect_pattern_abc", "pair_balance_1", "shuffle_dyck2_1"),
-        *("shuffle_dyck3_1", "sort_unique_1", "sort_unique_2", "sort_1", "sort_2", "sort_freq"),
+        *(
+            "shuffle_dyck3_1",
+            "sort_unique_1",
+            "sort_unique_2",
+            "sort_1",
+            "sort_2",
+            "sort_freq",
+        ),
         *("make_count_less_freq_categorical_1", "make_count_less_freq_numerical_1"),
-        *("detect_abcd", "sort_freq_6", "count_less_freq_1", "count_less_freq_3", "middle"),
+        *(
+            "detect_abcd",
+            "sort_freq_6",
+            "count_less_freq_1",
+            "count_less_freq_3",
+            "middle",
+        ),
         *("bigram_count", "same_count", "more_a_than_b", "distinct", "share_repeating"),
         "most_frequent",
     ],
 }
 SIIT = {
     "choosing": ["pointer_2 31", "shift_twice 31"],
-    "judging": ["pointer_2 51", "shift_twice 51", "more_a_than_b 51", "there_and_back 51"],
+    "judging": [
+        "pointer_2 51",
+        "shift_twice 51",
+        "more_a_than_b 51",
+        "there_and_back 51",
+    ],
 }
 OTHERS = {
     "choosing": ["unique_copy", "sort", "count", "palindromes"],
@@ -77,7 +109,9 @@ OTHERS = {
 SEQUENCES = 256
 """Sequences on which a model or a circuit is looked at before it counts."""
 SOLVED = 0.95
-"""The share of right answers of every hop with which a model counts as having learnt its task."""
+"""The share of right answers of every hop with which a model counts as having learnt
+its task.
+"""
 LIKE = 0.95
 """The share of whole sequences that a discovered circuit must answer as its model."""
 
@@ -158,7 +192,9 @@ def _known(known: Known, because: str) -> Case:
 
 
 def _trained(which: str, folder: Path) -> Case:
-    """A model of the retrieval problem, trained by the recipe `fast`: `D=1 seed 8000`."""
+    """A model of the retrieval problem, trained by the recipe `fast`: `D=1 seed
+    8000`.
+    """
     depth, _, number = which.removeprefix("D=").partition(" seed ")
     seed = int(number)
     run = learnt_run(int(depth), seed, folder)
@@ -268,19 +304,23 @@ def _with_tracr(name: str) -> str:
 def _taught(known: Known) -> Case:
     """A model that was trained to a circuit's heads.
 
-    Exchange shows what they attend to, or, where no few paths are enough, discovery does. Training
-    exchanges one other head at a time; where the model does not answer with all of them exchanged,
-    its heads are not the whole circuit.
+    Exchange shows what they attend to, or, where no few paths are enough, discovery
+    does. Training exchanges one other head at a time; where the model does not answer
+    with all of them exchanged, its heads are not the whole circuit.
     """
     if known.alone is not None and known.alone < SOLVED:
-        raise LeftOutError(f"with other heads exchanged {known.alone:.3f} of answers are right")
+        raise LeftOutError(
+            f"with other heads exchanged {known.alone:.3f} of answers are right"
+        )
     try:
         case = _by_exchange(known.model, known.task, 0, known.heads)
     except LeftOutError:
         case = _discovered(known)
     heads = {*case.right.useful_heads}
     if heads != known.heads:
-        raise LeftOutError(f"its heads are {sorted(known.heads)}, and {sorted(heads)} have paths")
+        raise LeftOutError(
+            f"its heads are {sorted(known.heads)}, and {sorted(heads)} have paths"
+        )
     return case
 
 
@@ -297,7 +337,9 @@ def _stranger(name: str, strangers: Path) -> Case:
 
 
 def _discovered(known: Known) -> Case:
-    """A model with the circuit that headway discovers, if whole sequences stay with it."""
+    """A model with the circuit that headway discovers, if whole sequences stay with
+    it.
+    """
     discovery = discover(known.model, known.task, seed=5, trials=False, workers=1)
     circuit = discovery.circuit
     tabled = len(circuit.tabled_heads)
@@ -305,7 +347,9 @@ def _discovered(known: Known) -> Case:
         raise LeftOutError(f"{tabled} of its heads attend by table")
     alike = whole_sequences(known, circuit, discovery.ablation)
     if alike < LIKE:
-        raise LeftOutError(f"the discovered circuit answers {alike:.3f} of sequences as the model")
+        raise LeftOutError(
+            f"the discovered circuit answers {alike:.3f} of sequences as the model"
+        )
     right = Circuit.of(circuit.paths)
     return Case(known.model, known.task, right, frozenset(circuit.paths), "discovery")
 

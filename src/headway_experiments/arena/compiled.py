@@ -1,30 +1,34 @@
-"""Transformers that solve the retrieval problem by construction, in as few layers as can be.
+"""Transformers that solve the retrieval problem by construction, in as few layers as
+can be.
 
-The stream holds registers R_0, R_1, …: a second token of a pair (x_{k-1}, x_k) gathers R_i =
-x_{k-1+i}. The query counts as one with k = 0.
+The stream holds registers R_0, R_1, …: a second token of a pair (x_{k-1}, x_k) gathers
+R_i = x_{k-1+i}. The query counts as one with k = 0.
 
-Layer 0 joins the pairs. Its head attends to the previous position, by the position code, and
-copies the token there into R_0. Its MLP does what attention alone cannot. Symbols are raw Gaussian
-vectors of different lengths, so the largest q · k need not be at k = q; what is largest there is
--|q - k|²/2 = q · k - |k|²/2 (but for a constant). So the MLP computes |R_0|². It also marks all
-positions but the second tokens, as only these are to be found.
+Layer 0 joins the pairs. Its head attends to the previous position, by the position
+code, and copies the token there into R_0. Its MLP does what attention alone cannot.
+Symbols are raw Gaussian vectors of different lengths, so the largest q · k need not be
+at k = q; what is largest there is -|q - k|²/2 = q · k - |k|²/2 (but for a constant). So
+the MLP computes |R_0|². It also marks all positions but the second tokens, as only
+these are to be found.
 
-Every later layer is a `Step`: own R_a is matched against R_0 of all second tokens, and from the
-one found, a pairs deeper, R_f … R_{f+c-1} are copied to R_{a+f} … R_{a+f+c-1}.
+Every later layer is a `Step`: own R_a is matched against R_0 of all second tokens, and
+from the one found, a pairs deeper, R_f … R_{f+c-1} are copied to R_{a+f} … R_{a+f+c-1}.
 
-- `doubling` takes a = c = 1, 2, 4, …, f = 1: what a position has gathered doubles with every layer
-  (pointer doubling). It needs ⌊log₂ D⌋ + 2 layers, the flow minimum (`headway.theory`).
-- `sequential` takes a = 1, 2, 3, …, f = c = 1: the query walks down its chain, one symbol a layer,
-  D + 1 layers.
-- `passing` takes a = 1, f = 1, 2, 3, …, c = 1: every position reads the next pair in every layer,
-  so that symbols are passed on to the query as on an assembly line; D + 1 layers.
+- `doubling` takes a = c = 1, 2, 4, …, f = 1: what a position has gathered doubles with
+  every layer (pointer doubling). It needs ⌊log₂ D⌋ + 2 layers, the flow minimum
+  (`headway.theory`).
+- `sequential` takes a = 1, 2, 3, …, f = c = 1: the query walks down its chain, one
+  symbol a layer, D + 1 layers.
+- `passing` takes a = 1, f = 1, 2, 3, …, c = 1: every position reads the next pair in
+  every layer, so that symbols are passed on to the query as on an assembly line; D + 1
+  layers.
 
 Mean squared error on 4000 fresh sequences (N = 4, K = 4) is below 4 · 10⁻⁴ up to D = 8.
-All of it is from symbols that come too close to each other: two that a step must tell apart cost
-their two queries 2 · 10⁻⁶ each at a distance of 0.2, 0.0003 at 0.15, 0.03 at 0.1 and 0.3 at 0.05.
-With K = 2 symbols lie so close that the loss is 0.03 at D = 3. The sharpness of the attention to
-the previous position follows from the position code: with K = 4 the second best of 68 positions
-scores only 0.029 less than the best, out of 2.
+All of it is from symbols that come too close to each other: two that a step must tell
+apart cost their two queries 2 · 10⁻⁶ each at a distance of 0.2, 0.0003 at 0.15, 0.03 at
+0.1 and 0.3 at 0.05. With K = 2 symbols lie so close that the loss is 0.03 at D = 3. The
+sharpness of the attention to the previous position follows from the position code: with
+K = 4 the second best of 68 positions scores only 0.029 less than the best, out of 2.
 """
 
 from dataclasses import dataclass
@@ -58,7 +62,8 @@ class Step:
     """A layer that asks with register `ask` and copies registers of the pair it finds.
 
     Attributes:
-        ask: the register that is looked for, which is also how many pairs deeper it is found.
+        ask: the register that is looked for, which is also how many pairs deeper it is
+            found.
         copies: how many registers are copied.
         first: the first of them.
     """
@@ -80,14 +85,20 @@ def compiled(
 
     Args:
         depth: D, retrieval steps.
-        construction: `doubling` (the fewest layers), `sequential` or `passing` (a layer a step).
+        construction: `doubling` (the fewest layers), `sequential` or `passing` (a layer
+            a step).
         n_chains: N, interleaved chains.
         d_token: K, dimensions of a token; even.
 
     Raises:
         HeadwayError: if an argument is out of range.
     """
-    require(construction in CHOICES, "construction", construction, "one of " + ", ".join(CHOICES))
+    require(
+        construction in CHOICES,
+        "construction",
+        construction,
+        "one of " + ", ".join(CHOICES),
+    )
     task = Retrieval(depth=depth, n_chains=n_chains, d_token=d_token)
     steps = _steps(construction, depth)
     registers = [f"R_{i}" for i in range(depth + 2)]
@@ -102,7 +113,9 @@ def compiled(
 
 
 def _look_up(assembly: Assembly, layer: int, step: Step) -> None:
-    """The head of a layer: to the second token whose first one is nearest to what is asked."""
+    """The head of a layer: to the second token whose first one is nearest to what is
+    asked.
+    """
     alike = Match(f"R_{step.ask}", "R_0", SHARPNESS)
     less_square = Match(ONE, "square", -SHARPNESS / 2)
     not_hidden = Match(ONE, "hidden", -CERTAIN)
@@ -122,7 +135,9 @@ def _steps(construction: str, depth: int) -> list[Step]:
 
 
 def _join_pairs(assembly: Assembly, task: Retrieval) -> None:
-    """Layer 0: the previous token into R_0, its square, and a mark on all but second tokens."""
+    """Layer 0: the previous token into R_0, its square, and a mark on all but second
+    tokens.
+    """
     code = sinusoid(task.places(torch.device("cpu")), task.d_token, task.position_base)
     to_previous = _to_previous(code)
     margin = _margin((code @ to_previous @ code.T).tril(), -1)
@@ -133,8 +148,8 @@ def _join_pairs(assembly: Assembly, task: Retrieval) -> None:
 
 
 def _to_previous(code: Float[Tensor, "position k"]) -> Float[Tensor, "k k"]:
-    """The rotation M with code_i · M · code_j at its largest where j = i - 1: every (sine, cosine)
-    pair turns by its own angle from one position to the next."""
+    """The rotation M with code_i · M · code_j at its largest where j = i - 1: every
+    (sine, cosine) pair turns by its own angle from one position to the next."""
     sine, cosine = code[1].chunk(2)
     upper = torch.cat([cosine.diag(), sine.diag()], dim=1)
     lower = torch.cat([-sine.diag(), cosine.diag()], dim=1)
@@ -153,13 +168,17 @@ def _square(assembly: Assembly, k: int) -> None:
     assembly.units(0, reads={"R_0": signed}, bias=bias, writes={"square": weights})
 
 
-def _mark_seconds(assembly: Assembly, task: Retrieval, code: Float[Tensor, "position k"]) -> None:
+def _mark_seconds(
+    assembly: Assembly, task: Retrieval, code: Float[Tensor, "position k"]
+) -> None:
     """Takes the mark off second tokens, told by their positions."""
     margin = _margin(code @ code.T, 0)
     seconds = code[1 : task.length - task.n_chains : 2]
     bias = 1 - seconds.square().sum(1) / margin
     weights = -torch.ones(1, len(seconds))
-    assembly.units(0, reads={"code": seconds / margin}, bias=bias, writes={"hidden": weights})
+    assembly.units(
+        0, reads={"code": seconds / margin}, bias=bias, writes={"hidden": weights}
+    )
 
 
 def _margin(scores: Float[Tensor, "query key"], diagonal: int) -> float:
@@ -182,7 +201,9 @@ def _required(depth: int, steps: list[Step]) -> frozenset[AttentionPath]:
         paths.add(AttentionPath(layer, 0, relation))
 
     def need(pair: int, register: int, layers: int) -> None:
-        """The second token of `pair` (0: the query) must hold a register after so many layers."""
+        """The second token of `pair` (0: the query) must hold a register after so many
+        layers.
+        """
         if register == 0:
             add(0, pair, f"s{2 * pair - 1}")
         for layer in range(layers - 1, 0, -1):

@@ -1,4 +1,6 @@
-"""The contest: every method on every model, a line of JSON each; it goes on after a kill."""
+"""The contest: every method on every model, a line of JSON each; it goes on after a
+kill.
+"""
 
 import os
 import threading
@@ -61,8 +63,8 @@ def contest(
         All rows that were asked for, new and old.
 
     Raises:
-        HeadwayError: if there is no such method, a family is not here, a number is out of
-            range, or the folder is in use or holds something else.
+        HeadwayError: if there is no such method, a family is not here, a number is out
+            of range, or the folder is in use or holds something else.
     """
     _require_possible(known, methods, workers, first)
     asked = tuple(dict.fromkeys(methods or METHODS))
@@ -72,9 +74,12 @@ def contest(
         with ExitStack() as stack:
             done = map(compete, jobs)
             if workers > 1 and len(jobs) > 1:
-                os.environ["PYTHONSAFEPATH"] = "1"  # none imports what lies where it starts
+                # None imports what lies where it starts.
+                os.environ["PYTHONSAFEPATH"] = "1"
                 stack.callback(os.environ.pop, "PYTHONSAFEPATH")
-                pool = stack.enter_context(get_context("spawn").Pool(workers, _in_worker))
+                pool = stack.enter_context(
+                    get_context("spawn").Pool(workers, _in_worker)
+                )
                 done = pool.imap_unordered(compete, jobs)
             for row in chain.from_iterable(done):
                 ledger.add(row)
@@ -88,11 +93,18 @@ def _require_possible(
     known: Mapping[str, Family], methods: Sequence[str], workers: int, first: int | None
 ) -> None:
     for name, family in known.items():
-        require(family.missing is None, "family", name, f"one that is here; {family.missing}")
+        require(
+            family.missing is None,
+            "family",
+            name,
+            f"one that is here; {family.missing}",
+        )
     for name in methods:
         require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
     for name, number in (("workers", workers), ("first", first)):
-        require(number is None or number >= 1, name, number, "a whole number of at least 1")
+        require(
+            number is None or number >= 1, name, number, "a whole number of at least 1"
+        )
 
 
 def _jobs_left(

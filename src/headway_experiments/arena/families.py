@@ -54,8 +54,8 @@ def families(
 ) -> Mapping[str, Family]:
     """All families by name.
 
-    Circuits are decided by the selectors of Tracr, by training to them, by exhaustion, by hand, or
-    at random. Those of strangers are not known.
+    Circuits are decided by the selectors of Tracr, by training to them, by exhaustion,
+    by hand, or at random. Those of strangers are not known.
 
     Args:
         seeds: of planted models.
@@ -97,43 +97,52 @@ def known_of(family: Family, name: str, folder: Path) -> Known:
     """A model of a family, after a look at whether there is a circuit to find.
 
     Raises:
-        LeftOutError: if there is none: the model does not solve its task (a stranger does it as
-            well as it does), or its attention does nothing for it.
+        LeftOutError: if there is none: the model does not solve its task (a stranger
+            does it as well as it does), or its attention does nothing for it.
     """
     known = family.build(name, folder)
     batch = held_out(known.task, 128, 0, "cpu", "case")
     bench = Bench(known.model, known.task, batch)
-    # A head that was trained to average is known to be needed, though it attends evenly.
+    # A head that was trained to average is known to be needed, though it attends
+    # evenly.
     without = Paths(frozenset()) if known.knows == "heads" else Uniform()
     intact, nothing = bench.losses([{}, dict.fromkeys(bench.heads, without)])
     if known.knows != "nothing" and not intact < THRESHOLD:
         raise LeftOutError(f"its own loss is {intact:.3f}: it does not solve its task")
     if not nothing > THRESHOLD:
-        raise LeftOutError(f"its loss is {nothing:.3f} without attention: there is no circuit")
+        raise LeftOutError(
+            f"its loss is {nothing:.3f} without attention: there is no circuit"
+        )
     return replace(known, name=name)
 
 
 def strangers_in(place: Path) -> Mapping[str, tuple[Callable[[], nn.Module], Task]]:
-    """The models of a folder: its `strangers.py` has them as MODELS, by name a function that builds
-    a model, and its task.
+    """The models of a folder: its `strangers.py` has them as MODELS, by name a function
+    that builds a model, and its task.
 
     Raises:
         HeadwayError: if it has none.
     """
     found: Any = getattr(userfile.load(place / "strangers.py"), "MODELS", None)
-    require(isinstance(found, Mapping), "MODELS in strangers.py", found, "models by name")
+    require(
+        isinstance(found, Mapping), "MODELS in strangers.py", found, "models by name"
+    )
     return found
 
 
 def build_stranger(place: Path, name: str, folder: Path) -> Known:
-    """A model that somebody else trained, for a task of theirs; its circuit is not known."""
+    """A model that somebody else trained, for a task of theirs; its circuit is not
+    known.
+    """
     build, task = strangers_in(place)[name.removeprefix("stranger ")]
     model = tapped(build(), held_out(task, 2, 0, "cpu", "example").inputs)
     return Known(model, task, knows="nothing")
 
 
 def build_known(name: str, folder: Path) -> Known:
-    """A transformer by construction, for the retrieval problem, or with a random circuit."""
+    """A transformer by construction, for the retrieval problem, or with a random
+    circuit.
+    """
     how, number = name.replace(" D=", " ").split()
     if how == "planted":
         return replace(planted(int(number)), kind="")
@@ -144,7 +153,8 @@ def build_tracr(name: str, folder: Path) -> Known:
     """A program that Tracr compiled. Every head of its circuit attends by a selector.
 
     Raises:
-        HeadwayError: if Tracr is not installed or refuses the program, or its output is constant.
+        HeadwayError: if Tracr is not installed or refuses the program, or its output is
+            constant.
     """
     from headway_experiments.arena.tracr_programs import programs
     from headway_experiments.arena.tracr_task import RaspTask

@@ -25,11 +25,13 @@ OF_A_KIND, AT_LEAST = 3, 10
 """Faults of a kind, and of all kinds; where kinds have too few, others have more."""
 
 STEADY = 0.05
-"""A head attends by a fixed pattern if at most this share of its attention, at the rows of its
-paths, lies elsewhere (see `Faults.apart`): to say so is no fault."""
+"""A head attends by a fixed pattern if at most this share of its attention, at the rows
+of its paths, lies elsewhere (see `Faults.apart`): to say so is no fault."""
 
 ALIKE = 0.9
-"""Relations whose cells are the same to this share, or more, are one: neither is a fault."""
+"""Relations whose cells are the same to this share, or more, are one: neither is a
+fault.
+"""
 
 WEIGHED = 32
 """Sequences in which rows are weighed by how much they matter."""
@@ -75,7 +77,9 @@ class Faults:
         acceptable: paths that another right circuit may have.
     """
 
-    def __init__(self, exchange: Exchange, right: Circuit, acceptable: frozenset[AttentionPath]):
+    def __init__(
+        self, exchange: Exchange, right: Circuit, acceptable: frozenset[AttentionPath]
+    ):
         self.exchange = exchange
         self.right = right
         self.acceptable = acceptable
@@ -107,7 +111,9 @@ class Faults:
         }
 
     def is_wrong(self, fault: Fault) -> bool:
-        """False of a circuit that has other paths than the right one, but none that is wrong."""
+        """False of a circuit that has other paths than the right one, but none that is
+        wrong.
+        """
         return fault.kind in LESS or not {*fault.circuit.paths} <= self.acceptable
 
     # Less than the circuit
@@ -185,7 +191,9 @@ class Faults:
     # What is looked at
 
     def relations(self, head: Head) -> list[str]:
-        """The relations that a head may follow; in the last layer they must end at a query."""
+        """The relations that a head may follow; in the last layer they must end at a
+        query.
+        """
         patterns = self.exchange.patterns
         is_last = head[0] == self.exchange.model.n_layers - 1
         return [name for name in self.names if not is_last or name in patterns.read]
@@ -223,10 +231,12 @@ class Faults:
         return cells.any(0).any(2)
 
     def apart(self, head: Head, fixed: Tensor) -> float:
-        """The share of attention that a fixed pattern has elsewhere, at the rows of its paths.
+        """The share of attention that a fixed pattern has elsewhere, at the rows of its
+        paths.
 
-        Where the pattern fits some of these rows, each counts as much as it matters: as much as
-        outputs move if its attention is replaced by a mean, or by zeros (`rows.measured_weights`).
+        Where the pattern fits some of these rows, each counts as much as it matters: as
+        much as outputs move if its attention is replaced by a mean, or by zeros
+        (`rows.measured_weights`).
         """
         elsewhere = (self.attention(head) - fixed).abs().sum(2) / 2
         rows = self.rows(head)
@@ -235,7 +245,9 @@ class Faults:
             return on_rows.mean().item()
         some, (layer, number) = slice(WEIGHED), head
         batch = self.exchange.batch.part(some)
-        weights = measured_weights(self.exchange.model, self.exchange.task, batch, [head])
+        weights = measured_weights(
+            self.exchange.model, self.exchange.task, batch, [head]
+        )
         weight = weights[:, layer, number] * rows[some]
         total = weight.sum().clamp(min=1e-9)
         return ((elsewhere[some] * weight).sum() / total).item()

@@ -1,8 +1,9 @@
 """The gradients of GIM (Edin et al. 2025, arXiv 2505.17630); outputs are as they are.
 
-On the way back a softmax has the derivative that it has at a higher temperature, LayerNorms divide
-by constants, and a gradient that meets a product is shared evenly among its factors: half for the
-pattern and half for the values, and of the pattern's half, half each for queries and keys.
+On the way back a softmax has the derivative that it has at a higher temperature,
+LayerNorms divide by constants, and a gradient that meets a product is shared evenly
+among its factors: half for the pattern and half for the values, and of the pattern's
+half, half each for queries and keys.
 """
 
 from typing import Any
@@ -18,9 +19,13 @@ TEMPERATURE = 2.0
 
 
 class FrozenNorms(TorchFunctionMode):
-    """While it is entered, the standard deviations of LayerNorms are taken for constants."""
+    """While it is entered, the standard deviations of LayerNorms are taken for
+    constants.
+    """
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         called = _frozen_norm if func is F.layer_norm else func
         return called(*args, **(kwargs or {}))
 
@@ -36,7 +41,9 @@ def _frozen_norm(
 
 
 class Tempered(Function):
-    """A pattern as it is. Its softmax passes on a quarter of what it would at a temperature."""
+    """A pattern as it is. Its softmax passes on a quarter of what it would at a
+    temperature.
+    """
 
     @staticmethod
     def forward(ctx: Any, pattern: Tensor) -> Tensor:
@@ -46,7 +53,9 @@ class Tempered(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """The gradient from which the softmax, as it is, makes the one that is wanted."""
+        """The gradient from which the softmax, as it is, makes the one that is
+        wanted.
+        """
         (pattern,), (grad,) = ctx.saved_tensors, grads
         softer = pattern ** (1 / TEMPERATURE)
         softer = softer / softer.sum(-1, keepdim=True)

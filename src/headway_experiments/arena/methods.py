@@ -1,7 +1,8 @@
 """Every method of the arena. One is a function from a subject to an answer.
 
-Edges are attention paths here: a head along a relation. To cut one is to set the head's attention
-to zero there. Methods of the literature are written after their papers, for such edges.
+Edges are attention paths here: a head along a relation. To cut one is to set the head's
+attention to zero there. Methods of the literature are written after their papers, for
+such edges.
 """
 
 import random
@@ -32,10 +33,11 @@ SEEN = 0.05
 
 
 def headway(subject: Subject) -> Answer:
-    """`headway.discover`: paths of the circuit or not, then by the cost of exchanging them.
+    """`headway.discover`: paths of the circuit or not, then by the cost of exchanging
+    them.
 
-    A circuit ranks no path outside it, so that there the ranking goes on with that of EAP-IG. There
-    is no path in the answer where the search is refused.
+    A circuit ranks no path outside it, so that there the ranking goes on with that of
+    EAP-IG. There is no path in the answer where the search is refused.
     """
     paths = _attributed(subject)
     how = {"threshold": THRESHOLD, "sequences": len(subject.batch.inputs), "seed": 0}
@@ -69,11 +71,14 @@ def blind(subject: Subject) -> Answer:
     return Answer(paths, chosen, found.forwards, pairs)
 
 
-def _named(subject: Subject, circuit: Circuit) -> tuple[frozenset[AttentionPath], Tensor]:
+def _named(
+    subject: Subject, circuit: Circuit
+) -> tuple[frozenset[AttentionPath], Tensor]:
     """A circuit's paths along the relations of the arena, and its pairs of positions.
 
-    A path along another relation gets the name of the one that shares most pairs with it (F1). Of a
-    head that is read by a table, pairs are those with a share of `SEEN` or more.
+    A path along another relation gets the name of the one that shares most pairs with
+    it (F1). Of a head that is read by a table, pairs are those with a share of `SEEN`
+    or more.
     """
     patterns = Bench(subject.model, subject.task, subject.batch).patterns
     pairs = torch.zeros_like(subject.pairs([]))
@@ -92,7 +97,9 @@ def _named(subject: Subject, circuit: Circuit) -> tuple[frozenset[AttentionPath]
 
 
 def _likest(subject: Subject, look: Tensor) -> str:
-    """The relation whose pairs of positions are most like some, by their Jaccard index."""
+    """The relation whose pairs of positions are most like some, by their Jaccard
+    index.
+    """
     shared = (look * subject.cells).sum((1, 2, 3))
     alike = shared / (look + subject.cells).sum((1, 2, 3))
     names = list(subject.relations)
@@ -100,7 +107,9 @@ def _likest(subject: Subject, look: Tensor) -> str:
 
 
 def head_ablation(subject: Subject) -> Answer:
-    """Every head ablated alone. A path counts by its head's loss and its share of attention."""
+    """Every head ablated alone. A path counts by its head's loss and its share of
+    attention.
+    """
     shares = attention(subject).paths
     rise = _rise(subject)
     return Answer({path: rise[path.at] * share for path, share in shares.items()})
@@ -120,7 +129,8 @@ def _rise(subject: Subject) -> dict[Head, float]:
 
 
 def naming(subject: Subject) -> Answer:
-    """No search: every head that ablation misses, by the one relation that it attends most like.
+    """No search: every head that ablation misses, by the one relation that it attends
+    most like.
 
     A head is missed if the model's loss without it is not below the threshold.
     """

@@ -1,9 +1,10 @@
 """Random circuits planted in transformers, to score the discovery of circuits on.
 
-Every symbol x_j that the query must name gets a random route on the labelled task: from a role
-that holds it, over up to two roles that do not, to the query, through heads of ever later layers.
-Every hop copies a register along one path, into a register of its own, so that nothing else can
-disturb it, and that a head made uniform or identity cannot do the same.
+Every symbol x_j that the query must name gets a random route on the labelled task: from
+a role that holds it, over up to two roles that do not, to the query, through heads of
+ever later layers. Every hop copies a register along one path, into a register of its
+own, so that nothing else can disturb it, and that a head made uniform or identity
+cannot do the same.
 """
 
 import random
@@ -25,16 +26,20 @@ class _StuckError(Exception):
 def planted(seed: int) -> Known:
     """A transformer with a random circuit, for the labelled task with N = 4, K = 4.
 
-    Drawn at random: the depth (1 to 4), layers (3 to 8), heads in a layer (1 to 3), all routes,
-    where roles without a path attend (to themselves, or evenly to their chain), and:
+    Drawn at random: the depth (1 to 4), layers (3 to 8), heads in a layer (1 to 3), all
+    routes, where roles without a path attend (to themselves, or evenly to their chain),
+    and:
 
     - split symbols: two heads carry one half each;
-    - told heads, which look in the right place only if an earlier head moved them a mark;
+    - told heads, which look in the right place only if an earlier head moved them a
+      mark;
     - shared paths and heads, which carry several symbols;
-    - spare routes, in models with MLPs: a second route for a symbol that the last MLP takes only
-      if the first delivers nothing, so that either suffices (`Known.alternatives`);
-    - decoys: heads that attend sharply and move nothing, or move symbols to where nobody reads
-      them, and such paths in useful heads; and heads that attend evenly everywhere.
+    - spare routes, in models with MLPs: a second route for a symbol that the last MLP
+      takes only if the first delivers nothing, so that either suffices
+      (`Known.alternatives`);
+    - decoys: heads that attend sharply and move nothing, or move symbols to where
+      nobody reads them, and such paths in useful heads; and heads that attend evenly
+      everywhere.
 
     Args:
         seed: of everything random; the same seed gives the same model.
@@ -54,7 +59,9 @@ def planted(seed: int) -> Known:
 
 @dataclass(frozen=True)
 class _Hop:
-    """A hop of a symbol's route: a head fills `target` of the asker from `source` of its key."""
+    """A hop of a symbol's route: a head fills `target` of the asker from `source` of
+    its key.
+    """
 
     symbol: int
     head: Head
@@ -78,7 +85,9 @@ class _Draw:
     private: set[tuple[Head, str]] = field(init=False, default_factory=set)
     hops: list[_Hop] = field(init=False, default_factory=list)
     told: dict[Head, tuple[Head, str]] = field(init=False, default_factory=dict)
-    """By head that must be told where to look: the head that tells, and the role it has seen."""
+    """By head that must be told where to look: the head that tells, and the role it has
+    seen.
+    """
 
     def __post_init__(self):
         layers = self.rng.randint(3, 8)
@@ -155,7 +164,12 @@ class _Draw:
         return self.rng.choice(self._holders(symbol))
 
     def _route(
-        self, symbol: int, start: str, moves: list[Move], private: bool = False, tells: bool = False
+        self,
+        symbol: int,
+        start: str,
+        moves: list[Move],
+        private: bool = False,
+        tells: bool = False,
     ) -> set[AttentionPath]:
         """Carries registers of `start` to registers of the query; returns the paths.
 
@@ -173,7 +187,9 @@ class _Draw:
         for hop, layer in enumerate(layers):
             key, query = roles[hop : hop + 2]
             is_last = hop == len(layers) - 1
-            landings = targets if is_last else [f"{target}@{query}" for target in targets]
+            landings = (
+                targets if is_last else [f"{target}@{query}" for target in targets]
+            )
             carried = list(zip(sources, landings, strict=True))
             for source, landing in carried:
                 self.wiring.register(landing, source)
@@ -188,7 +204,9 @@ class _Draw:
         return paths
 
     def _stops(self, start: str) -> tuple[list[str], list[int]]:
-        """The roles that a route goes through, from one to s0, and the layers of its hops."""
+        """The roles that a route goes through, from one to s0, and the layers of its
+        hops.
+        """
         place = self._order.index(start)
         between = self._order[place + 1 : -1]
         count = min(self.rng.randint(0, 2), len(between))
@@ -198,7 +216,9 @@ class _Draw:
         return [start, *stops, "s0"], layers
 
     def _head(self, layer: int, query: str, key: str, private: bool = False) -> Head:
-        """A random head of a layer that can take a path; half the time one that has it."""
+        """A random head of a layer that can take a path; half the time one that has
+        it.
+        """
         free = []
         shared = []
         for head, wire in self.wiring.wires.items():
@@ -206,7 +226,11 @@ class _Draw:
                 continue
             if query not in wire.keys:
                 free.append(head)
-            elif wire.keys[query] == key and not private and (head, query) not in self.private:
+            elif (
+                wire.keys[query] == key
+                and not private
+                and (head, query) not in self.private
+            ):
                 shared.append(head)
         if not free and not shared:
             raise _StuckError
@@ -219,9 +243,13 @@ class _Draw:
         return head
 
     def _told_head(self, layer: int, query: str) -> tuple[Head, AttentionPath]:
-        """A head of its own for a hop, and the path that moves the mark which tells it to look."""
+        """A head of its own for a hop, and the path that moves the mark which tells it
+        to look.
+        """
         wires = self.wiring.wires
-        unused = [head for head, wire in wires.items() if head[0] == layer and not wire.keys]
+        unused = [
+            head for head, wire in wires.items() if head[0] == layer and not wire.keys
+        ]
         if not unused:
             raise _StuckError
         head = self.rng.choice(unused)
@@ -240,7 +268,9 @@ class _Draw:
         return self.rng.choice(self._order[:place])
 
     def _refuse_shortcuts(self) -> None:
-        """Refuses a hop to a position that already holds what it brings, by whatever path."""
+        """Refuses a hop to a position that already holds what it brings, by whatever
+        path.
+        """
         holding: dict[str, set[str]] = {}
         for hop in self.hops:
             known = holding.get(hop.source, set(self._holders(hop.symbol)))

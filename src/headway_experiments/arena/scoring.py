@@ -1,5 +1,5 @@
-"""Scores of an answer: against a known circuit, and by MIB's curves, which ask how faithful a model
-is with ever more of the paths that it puts first."""
+"""Scores of an answer: against a known circuit, and by MIB's curves, which ask how
+faithful a model is with ever more of the paths that it puts first."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -17,26 +17,31 @@ from headway_experiments.arena.subject import FEW, Answer, Subject
 T = TypeVar("T")
 
 DIGITS = 3
-"""Scores alike to so many digits are ties; the path of the smaller relation is first."""
+"""Scores alike to so many digits are ties; the path of the smaller relation is
+first.
+"""
 
 SIZES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Shares of all paths that are kept, as in the paper; the counts are rounded down."""
 
 AGREES_AT = 0.2
-"""The share of all paths that are kept when answers are compared with the model's own."""
+"""The share of all paths that are kept when answers are compared with the model's
+own.
+"""
 
 
 @dataclass(frozen=True)
 class Curve:
     """A ranking as Mueller et al. 2025 (arXiv 2504.13151) score it.
 
-    Faithfulness is how much of the margin (`Subject.margin`) between the model with every path cut
-    and the model as it is stays with the first paths alone.
+    Faithfulness is how much of the margin (`Subject.margin`) between the model with
+    every path cut and the model as it is stays with the first paths alone.
 
     Attributes:
         cpr: the area under faithfulness by the share of paths: more is better.
         cmd: the area between faithfulness and 1: less is better.
-        agreement: the share of answers that are the model's own with the first fifth of the paths.
+        agreement: the share of answers that are the model's own with the first fifth of
+            the paths.
     """
 
     cpr: float
@@ -46,7 +51,9 @@ class Curve:
 
 @torch.no_grad()
 def curve(subject: Subject, order: Sequence[AttentionPath]) -> Curve:
-    """The curve of paths in an order, the best first; attention along the others is zero."""
+    """The curve of paths in an order, the best first; attention along the others is
+    zero.
+    """
     counts = [int(share * len(order)) for share in SIZES]
     margins = {count: _margin(subject, order[:count]) for count in {0, *counts}}
     nothing = margins[0]
@@ -75,27 +82,30 @@ def area(places: Sequence[float], heights: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Result:
-    """The score of one method on one model; None, or no path, where the circuit is not known.
+    """The score of one method on one model; None, or no path, where the circuit is not
+    known.
 
     Attributes:
         curve: of its ranking of paths.
         paths_all: to choose from.
         passes: forward and backward passes over all sequences.
         seconds: of processor time.
-        paths_ap: average precision of paths: the mean over true ones of the precision at their
-            scores.
-        exact: whether the method's own choice is the circuit; of one that only ranks, whether its
-            first paths are, at the circuit's size. Of heads, where only those are known.
+        paths_ap: average precision of paths: the mean over true ones of the precision
+            at their scores.
+        exact: whether the method's own choice is the circuit; of one that only ranks,
+            whether its first paths are, at the circuit's size. Of heads, where only
+            those are known.
         own_f1: of the method's own choice of paths; None if it only ranks.
         heads_f1: of the heads of its choice, or of its first paths.
-        pairs_f1: of the pairs of positions of these, each counted as the head attends there; of the
-            circuit's heads only queries that one of its paths leaves from.
+        pairs_f1: of the pairs of positions of these, each counted as the head attends
+            there; of the circuit's heads only queries that one of its paths leaves
+            from.
         missing: the circuit's paths that are not chosen, or not among the first.
         extra: at most 20 of those that are and should not.
         paths_true: in the circuit.
         alone: see `Known`.
-        alone_at_zero: the share of answers that are the model's own when the attention of all heads
-            but the circuit's is zero, where heads are known.
+        alone_at_zero: the share of answers that are the model's own when the attention
+            of all heads but the circuit's is zero, where heads are known.
     """
 
     curve: Curve
@@ -115,7 +125,9 @@ class Result:
 
 
 def score(subject: Subject, answer: Answer, seconds: float) -> Result:
-    """Scores an answer. Of alternatives that work as well, those count that it fits best."""
+    """Scores an answer. Of alternatives that work as well, those count that it fits
+    best.
+    """
     known = subject.known
     passes = answer.passes or subject.passes
     sizes = {path: subject.sizes[path.relation] for path in answer.paths}
@@ -130,7 +142,9 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     return result
 
 
-def _by_heads(subject: Subject, answer: Answer, order: Sequence[AttentionPath]) -> dict[str, Any]:
+def _by_heads(
+    subject: Subject, answer: Answer, order: Sequence[AttentionPath]
+) -> dict[str, Any]:
     """Scores of an answer where only the circuit's heads are known."""
     known = subject.known
     model = subject.model
@@ -175,7 +189,9 @@ def _by_paths(
 
 
 def _without_alternatives(
-    subject: Subject, ranking: Mapping[AttentionPath, float], truth: Collection[AttentionPath]
+    subject: Subject,
+    ranking: Mapping[AttentionPath, float],
+    truth: Collection[AttentionPath],
 ) -> dict[AttentionPath, float]:
     """A ranking without the paths of alternatives that an answer fits less."""
     spare = set()
@@ -194,8 +210,12 @@ def f1(said: Collection[T], true: Collection[T]) -> float:
     return 2 * hits / both
 
 
-def _pairs_f1(subject: Subject, said: Tensor | None, *paths: Collection[AttentionPath]) -> float:
-    """Of the pairs of an answer, else those of its paths, against those of the circuit's."""
+def _pairs_f1(
+    subject: Subject, said: Tensor | None, *paths: Collection[AttentionPath]
+) -> float:
+    """Of the pairs of an answer, else those of its paths, against those of the
+    circuit's.
+    """
     first, truth = map(subject.pairs, paths)
     said = first if said is None else said
     is_of_no_path = ~truth.any((0, 3, 4), keepdim=True)
@@ -210,7 +230,9 @@ def _pairs_f1(subject: Subject, said: Tensor | None, *paths: Collection[Attentio
 
 
 def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
-    """Scores as ranks: those alike to a few digits are as good, but for the smaller size."""
+    """Scores as ranks: those alike to a few digits are as good, but for the smaller
+    size.
+    """
 
     def rounded(score: float) -> float:
         if score == 0 or not math.isfinite(score):

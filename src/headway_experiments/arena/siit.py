@@ -1,13 +1,16 @@
-"""Models trained to a known circuit: strict interchange intervention training, as in InterpBench.
+"""Models trained to a known circuit: strict interchange intervention training, as in
+InterpBench.
 
-A transformer learns from a program that Tracr compiled (Gupta et al. 2024, arXiv 2407.14494). Three
-losses are added. It answers as the program does. With what a head of the circuit computes on
-another sequence it answers as the program does when the same is done to it. With what any other
-heads compute there it answers as if nothing had been done. So training decides which heads are in
-the circuit; where they attend is not known.
+A transformer learns from a program that Tracr compiled (Gupta et al. 2024, arXiv
+2407.14494). Three losses are added. It answers as the program does. With what a head of
+the circuit computes on another sequence it answers as the program does when the same is
+done to it. With what any other heads compute there it answers as if nothing had been
+done. So training decides which heads are in the circuit; where they attend is not
+known.
 
-The paper replaces one other head at a time, so that two of them may do the same work. Here it is a
-random set of them at once. The paper does the same to MLPs, which are free here.
+The paper replaces one other head at a time, so that two of them may do the same work.
+Here it is a random set of them at once. The paper does the same to MLPs, which are free
+here.
 """
 
 import random
@@ -30,7 +33,8 @@ from headway_experiments.arena.tracr_programs import programs
 from headway_experiments.arena.tracr_task import RaspTask
 
 PROGRAMS = "pointer_2", "shift_twice", "more_a_than_b", "there_and_back"
-"""Programs that Tracr compiles into two layers. Of seven that were tried three were not learnt in
+"""Programs that Tracr compiles into two layers. Of seven that were tried three were not
+learnt in
 so many steps: induction, same_count and bigram_count."""
 CHOOSING = [
     f"siit {name}{again}"
@@ -39,7 +43,9 @@ CHOOSING = [
 ]
 """Models that how they are trained, and how they are searched, was chosen on."""
 MODELS = [f"siit {name} {again}" for again in (12, 13, 14, 15) for name in PROGRAMS]
-"""Four for every program: they differ in the heads that are the program's, and in their draws."""
+"""Four for every program: they differ in the heads that are the program's, and in their
+draws.
+"""
 
 N_HEADS = 4
 """Heads in a layer, as in the paper; those of the program are any of them."""
@@ -54,7 +60,9 @@ STRICT = 0.4
 TRAINED_ON, LOOKED_AT = 8_192, 512
 """Sequences that are trained on, and others."""
 RIGHT = 0.99
-"""The share of answers that must be right, whichever head is replaced, and all others at once."""
+"""The share of answers that must be right, whichever head is replaced, and all others
+at once.
+"""
 
 
 class Node(NamedTuple):
@@ -92,7 +100,9 @@ def build_siit(name: str, folder: Path) -> Known:
         write_whole(place, weights)
     right = pupil.right()
     if right < RIGHT:
-        raise LeftOutError(f"{right:.3f} of its answers are right with some head replaced")
+        raise LeftOutError(
+            f"{right:.3f} of its answers are right with some head replaced"
+        )
     return Known(
         pupil.model.eval(),
         task,
@@ -120,7 +130,8 @@ class Pupil:
 
     Args:
         task: of the program.
-        rng: decides which heads are those of the program, the weights at first, and the steps.
+        rng: decides which heads are those of the program, the weights at first, and the
+            steps.
     """
 
     def __init__(self, task: RaspTask, rng: random.Random):
@@ -163,7 +174,9 @@ class Pupil:
                 break
 
     def _loss(self, inputs: Tensor) -> Tensor:
-        """The loss as it is, with a used head exchanged, and with some that are not used."""
+        """The loss as it is, with a used head exchanged, and with some that are not
+        used.
+        """
         base, source = self.pairs(inputs)
         others = self.others
         number = self.rng.randint(1, len(others))
@@ -193,7 +206,9 @@ class Pupil:
 
     @torch.no_grad()
     def alone(self) -> float:
-        """The share of right answers on others when all heads but the program's are replaced."""
+        """The share of right answers on others when all heads but the program's are
+        replaced.
+        """
         base, source = self.pairs(self.unseen)
         heads = [(node.layer, node.head) for node in self.others]
         outputs = interchanged(self.model, base, source, heads)
@@ -216,16 +231,22 @@ class Pupil:
     def swapped(
         self, base: Tensor, source: Tensor, sets: Sequence[Sequence[Node]]
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Outputs, and the answers they should be: as they are, then with each set replaced.
+        """Outputs, and the answers they should be: as they are, then with each set
+        replaced.
 
-        A head is replaced by what it computes on other sequences; no gradient flows into these.
+        A head is replaced by what it computes on other sequences; no gradient flows
+        into these.
         """
         with torch.no_grad():
             plain = self.answers(self.program(base), base)
         yield self.model(base), plain
         for nodes in sets:
             right = plain
-            theirs = [(one.layer, one.of_program) for one in nodes if one.of_program is not None]
+            theirs = [
+                (one.layer, one.of_program)
+                for one in nodes
+                if one.of_program is not None
+            ]
             if theirs:
                 with torch.no_grad():
                     right = interchanged(self.program, base, source, theirs)
@@ -245,7 +266,9 @@ class Pupil:
         return at_queries[:, :, None].where(there[..., None], targets.nothing)
 
 
-def interchanged(model: nn.Module, base: Tensor, source: Tensor, heads: Sequence[Head]) -> Tensor:
+def interchanged(
+    model: nn.Module, base: Tensor, source: Tensor, heads: Sequence[Head]
+) -> Tensor:
     """The outputs for some sequences, with what some heads carry in others."""
     points = _points(model)
     kept = []

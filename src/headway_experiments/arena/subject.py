@@ -1,4 +1,6 @@
-"""A model as methods of the arena see it: attention, losses, gradients, and a count of passes."""
+"""A model as methods of the arena see it: attention, losses, gradients, and a count of
+passes.
+"""
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -20,11 +22,15 @@ SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""
 
 FEW = slice(32)
-"""The sequences that edges are tried on where that takes many passes; the first of all."""
+"""The sequences that edges are tried on where that takes many passes; the first of
+all.
+"""
 
 
 class Whole(nn.Module):
-    """A model that attends at every position in its last layer, too, as a tap makes it."""
+    """A model that attends at every position in its last layer, too, as a tap makes
+    it.
+    """
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -43,8 +49,8 @@ Keep = Callable[[int], Tensor]
 [head, sequence, query, key]."""
 
 Instead = Literal["nothing", "message", "values"]
-"""Contents in the place of attention that is not kept: nothing; the pattern and the values of
-the corrupted sequence; or its values alone."""
+"""Contents in the place of attention that is not kept: nothing; the pattern and the
+values of the corrupted sequence; or its values alone."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,10 @@ class Answer:
     Attributes:
         paths: how much it believes in every path.
         chosen: the paths that it picks itself; None if it only ranks.
-        passes: forward and backward passes over all sequences, if it counted them itself.
-        pairs: the pairs of positions that each head is said to attend along, [sequence, layer,
-            head, query, key]; None if they are those of its paths.
+        passes: forward and backward passes over all sequences, if it counted them
+            itself.
+        pairs: the pairs of positions that each head is said to attend along, [sequence,
+            layer, head, query, key]; None if they are those of its paths.
     """
 
     paths: Scores
@@ -68,9 +75,9 @@ class Answer:
 class Subject:
     """A model on the sequences that methods see.
 
-    Attention that is cut is zero, unless a method is one of corrupted sequences. (Even attention in
-    its place was tried on planted models that are not in the arena; most methods do better with
-    zero.)
+    Attention that is cut is zero, unless a method is one of corrupted sequences. (Even
+    attention in its place was tried on planted models that are not in the arena; most
+    methods do better with zero.)
 
     Attributes:
         known: the model, its task and its circuit, at which no method may look.
@@ -87,23 +94,31 @@ class Subject:
         self.batch = held_out(self.task, sequences, 0, "cpu", "circuit")
         self.bench = Bench(self.model, self.task, self.batch)
         every_relation = self.bench.patterns.relations.items()
-        self.relations = {name: edges for name, edges in every_relation if edges.use == "path"}
+        self.relations = {
+            name: edges for name, edges in every_relation if edges.use == "path"
+        }
         self.heads = self.bench.heads
         self.paths: list[AttentionPath] = []
         for layer, head in self.heads:
-            self.paths += [AttentionPath.of(layer, head, name) for name in self.relations]
+            self.paths += [
+                AttentionPath.of(layer, head, name) for name in self.relations
+            ]
         self.passes = 0.0
 
     @cached_property
     def cells(self) -> Tensor:
-        """The pairs of positions that every relation relates, [relation, sequence, query, key]."""
+        """The pairs of positions that every relation relates, [relation, sequence,
+        query, key].
+        """
         length = self.batch.inputs.shape[1]
         masks = [edges.mask(length) for edges in self.relations.values()]
         return torch.stack(masks).float()
 
     @cached_property
     def sizes(self) -> dict[str, float]:
-        """The number of pairs of positions that every relation relates in a sequence."""
+        """The number of pairs of positions that every relation relates in a
+        sequence.
+        """
         totals = self.cells.sum((1, 2, 3))
         counts = (totals / len(self.batch.inputs)).tolist()
         return dict(zip(self.relations, counts, strict=True))
@@ -127,18 +142,24 @@ class Subject:
         """The pairs of positions of paths, [sequence, layer, head, query, key]."""
         cells = dict(zip(self.relations, self.cells, strict=True))
         _, size, length, _ = self.cells.shape
-        counts = torch.zeros(size, self.model.n_layers, self.model.n_heads, length, length)
+        counts = torch.zeros(
+            size, self.model.n_layers, self.model.n_heads, length, length
+        )
         for path in paths:
             counts[:, path.layer, path.head] += cells[str(path.relation)]
         return counts.clamp(max=1)
 
     @cached_property
     def covered(self) -> Tensor:
-        """The number of relations that relate a pair of positions, [sequence, query, key]."""
+        """The number of relations that relate a pair of positions, [sequence, query,
+        key].
+        """
         return self.cells.sum(0)
 
     def only(self, paths: Iterable[AttentionPath], part: slice) -> Keep:
-        """Keeps attention along some paths, and where no relation leads, in some sequences."""
+        """Keeps attention along some paths, and where no relation leads, in some
+        sequences.
+        """
         uncovered = (self.covered == 0).float()
         everywhere = torch.maximum(self.pairs(paths), uncovered[:, None, None])
         kept = everywhere[part]
@@ -153,7 +174,8 @@ class Subject:
     ) -> Tensor:
         """The model's outputs at queries, of all sequences or a part of them.
 
-        One pass over those, with gradients where `keep` has some: those of GIM if they are gentle.
+        One pass over those, with gradients where `keep` has some: those of GIM if they
+        are gentle.
         """
         inputs = self.batch.inputs[part]
         self.passes += len(inputs) / len(self.batch.inputs)
@@ -164,16 +186,23 @@ class Subject:
             read = partial(self._read, keep, instead, gentle, part)
             seen = Tempered.apply if gentle else lambda pattern: pattern
             with FrozenNorms() if gentle else nullcontext():
-                outputs = self._watched(inputs, lambda layer, pattern: seen(pattern), read)
+                outputs = self._watched(
+                    inputs, lambda layer, pattern: seen(pattern), read
+                )
         return outputs[:, -self.task.n_read :]
 
     def _cut(self, keep: Keep | None, layer: int, pattern: Tensor) -> Tensor:
         """A layer's attention, with nothing in the place of what is not kept."""
         return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
 
-    def _read(self, keep: Keep, instead: Instead, gentle: bool, part: slice, at: Any) -> Tensor:
-        """What a layer's heads read, with something in the place of what is not kept."""
-        rows = slice(-at.pattern.shape[-2], None)  # the last queries may be all that there are
+    def _read(
+        self, keep: Keep, instead: Instead, gentle: bool, part: slice, at: Any
+    ) -> Tensor:
+        """What a layer's heads read, with something in the place of what is not
+        kept.
+        """
+        # The last queries may be all that there are.
+        rows = slice(-at.pattern.shape[-2], None)
         share = keep(at.layer).movedim(0, 1)[..., rows, :]
         values = halved(at.values) if gentle else at.values
         kept = at.product(at.pattern * share, values)
@@ -195,7 +224,8 @@ class Subject:
     def _corrupted(self) -> dict[int, tuple[Tensor, Tensor]]:
         """The pattern and the values of every layer on corrupted sequences.
 
-        They are those that the task lays out; of others, the sequence that is next in the batch.
+        They are those that the task lays out; of others, the sequence that is next in
+        the batch.
         """
         found: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -227,7 +257,9 @@ class Subject:
         return self.task.targets.loss(outputs, self.batch.targets[part])
 
     def agreement(self, keep: Keep, part: slice) -> float:
-        """The share of answers that are the model's own. One pass over these sequences."""
+        """The share of answers that are the model's own. One pass over these
+        sequences.
+        """
         targets = self.task.targets
         wanted = self.batch.targets[part]
         outputs = self.outputs(keep, part=part)
@@ -235,10 +267,11 @@ class Subject:
         return float(same.sum() / targets.asked(wanted).sum())
 
     def margin(self, said: Tensor, part: slice = slice(None)) -> Tensor:
-        """The distance of outputs from right ones, by a measure whose gradient never vanishes.
+        """The distance of outputs from right ones, by a measure whose gradient never
+        vanishes.
 
-        The mean over what is asked of minus the right token's logit less the mean logit, or of
-        minus the product of vector and target, less the mean target.
+        The mean over what is asked of minus the right token's logit less the mean
+        logit, or of minus the product of vector and target, less the mean target.
         """
         targets = self.batch.targets[part]
         numbers = self.task.targets.numbers(said, targets)
@@ -251,7 +284,9 @@ class Subject:
         logits = numbers.gather(-1, right)[..., 0]
         return -logits[asked].mean()
 
-    def gradients(self, of: Tensor, at: list[Tensor], share: float = 1.0) -> list[Tensor]:
+    def gradients(
+        self, of: Tensor, at: list[Tensor], share: float = 1.0
+    ) -> list[Tensor]:
         """The derivatives of a loss. One pass, or a share of one."""
         self.passes += share
         return list(torch.autograd.grad(of, at))
@@ -261,5 +296,7 @@ class Subject:
         size, n = self.batch.inputs.shape[:2]
         layers = []
         for _ in range(self.model.n_layers):
-            layers.append(torch.ones(self.model.n_heads, size, n, n, requires_grad=True))
+            layers.append(
+                torch.ones(self.model.n_heads, size, n, n, requires_grad=True)
+            )
         return layers

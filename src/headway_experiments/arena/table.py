@@ -13,15 +13,19 @@ COLUMNS: dict[str, Callable[[Row], float | None]] = {
     "CMD": lambda row: row["curve"]["cmd"],
     "agreement": lambda row: row["curve"]["agreement"],
 }
-"""The numbers that are averaged over models; None where a model or a method has nothing to tell."""
+"""The numbers that are averaged over models; None where a model or a method has nothing
+to tell.
+"""
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table as Markdown, with the models that were left out and what the search missed.
+    """The table as Markdown, with the models that were left out and what the search
+    missed.
 
-    Numbers are means over the models that have something to tell; passes are medians. Under a
-    family stands the average precision of paths, else F1 of heads, else the distance from the model
-    (CMD), whatever is known; and in brackets in how many models the choice is the whole circuit.
+    Numbers are means over the models that have something to tell; passes are medians.
+    Under a family stands the average precision of paths, else F1 of heads, else the
+    distance from the model (CMD), whatever is known; and in brackets in how many models
+    the choice is the whole circuit.
     """
     parts = [*_scores(rows), "", "## What the search missed", ""]
     for row in rows:

@@ -1,9 +1,11 @@
-"""Programs compiled by Tracr, as plain PyTorch modules, with the selector of every head.
+"""Programs compiled by Tracr, as plain PyTorch modules, with the selector of every
+head.
 
-Tracr (Lindner et al. 2023, arXiv 2301.05062) compiles programs in RASP into transformers. Its
-models are read as they are: one-hot streams, attention, ReLU, no layer norm. Its graph of the
-program says which head computes which selector. Needs the package `tracr-pypi`, which needs JAX;
-both are loaded when a program is compiled, and never before.
+Tracr (Lindner et al. 2023, arXiv 2301.05062) compiles programs in RASP into
+transformers. Its
+models are read as they are: one-hot streams, attention, ReLU, no layer norm. Its graph
+of the program says which head computes which selector. Needs the package `tracr-pypi`,
+which needs JAX; both are loaded when a program is compiled, and never before.
 """
 
 import logging
@@ -50,12 +52,15 @@ class TracrModule(nn.Module):
 
     Attributes:
         weights: Tracr's, by their names there; `unembed` picks the output's directions.
-        pad: the token that is never attended to; Tracr itself takes sequences without padding.
+        pad: the token that is never attended to; Tracr itself takes sequences without
+            padding.
         scale: of the output.
         nothing: whether there is an output for no value at all.
     """
 
-    def __init__(self, params: Any, n_heads: int, key_size: int, unembed: np.ndarray, pad: int):
+    def __init__(
+        self, params: Any, n_heads: int, key_size: int, unembed: np.ndarray, pad: int
+    ):
         super().__init__()
         self.n_heads = n_heads
         self.key_size = key_size
@@ -98,7 +103,9 @@ class TracrModule(nn.Module):
         return x
 
     def _attention(self, x: Tensor, layer: int, padding: Tensor) -> Tensor:
-        """What the heads of a layer read, [sequence, position, head, number], after its hook."""
+        """What the heads of a layer read, [sequence, position, head, number], after its
+        hook.
+        """
         query = self._by_head(x, layer, "query")
         key = self._by_head(x, layer, "key")
         value = self._by_head(x, layer, "value")
@@ -131,7 +138,8 @@ class Attends(NamedTuple):
         layer: of it.
         head: its number in the layer.
         selector: of RASP, that it attends by.
-        counts: whether it counts what is selected (`SelectorWidth`); then it attends to BOS, too.
+        counts: whether it counts what is selected (`SelectorWidth`); then it attends to
+            BOS, too.
     """
 
     layer: int
@@ -169,7 +177,9 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         built = _built(program, vocabulary, length)
     except (NotImplementedError, ValueError, TypeError, AssertionError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise HeadwayError(f"Tracr refuses the program {program.name}: {reason}") from None
+        raise HeadwayError(
+            f"Tracr refuses the program {program.name}: {reason}"
+        ) from None
     assembled = built.assembled
     directions = built.sink["OUTPUT_BASIS"]
     tokens = assembled.input_encoder.encoding_map
@@ -221,18 +231,26 @@ def _built(program: Any, vocabulary: Sequence[Any], length: int) -> _Built:
     sink = extracted.sink
     compiling.basis_inference.infer_bases(graph, sink, set(vocabulary), length)
     bos_dir = compiling.bases.BasisDirection(rasp.tokens.label, bos)
-    compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(graph, bos_dir=bos_dir)
-    craft = compiling.craft_graph_to_model.craft_graph_to_model(graph, extracted.sources)
+    compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(
+        graph, bos_dir=bos_dir
+    )
+    craft = compiling.craft_graph_to_model.craft_graph_to_model(
+        graph, extracted.sources
+    )
     assemble = compiling.craft_model_to_transformer.craft_model_to_transformer
     # Tracr draws weights, which takes most of its time, and clears them.
     drawn = import_module("haiku").initializers.VarianceScaling
-    with patch.object(drawn, "__call__", lambda _, shape, dtype: np.zeros(shape, dtype)):
+    with patch.object(
+        drawn, "__call__", lambda _, shape, dtype: np.zeros(shape, dtype)
+    ):
         assembled = assemble(craft, graph, sink, length, bos, pad)
     return _Built(graph, sink, craft, assembled)
 
 
 def _heads(graph: Any, craft: Any, rasp: Any) -> Iterator[Attends]:
-    """Every head's selector: blocks of the graph, found again where the compiler put them."""
+    """Every head's selector: blocks of the graph, found again where the compiler put
+    them.
+    """
     transformers = tracr("craft.transformers")
     whose: dict[int, Any] = {}
     for node in graph.nodes.values():

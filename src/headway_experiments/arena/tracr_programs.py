@@ -1,4 +1,6 @@
-"""The programs in RASP: those that Tracr ships, its library with other arguments, and ours."""
+"""The programs in RASP: those that Tracr ships, its library with other arguments, and
+ours.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -18,8 +20,8 @@ class Program:
     """A program and the sequences that it is tried on.
 
     Attributes:
-        origin: `shipped` with Tracr as a test case; Tracr's `library` with other arguments, or on
-            other tokens; or `ours`, written here in RASP.
+        origin: `shipped` with Tracr as a test case; Tracr's `library` with other
+            arguments, or on other tokens; or `ours`, written here in RASP.
         name: of it.
         program: in RASP.
         tokens: that sequences are made of.
@@ -49,7 +51,9 @@ SHIPPED = {
     "make_count_less_freq_categorical_1": "any",
     "make_count_less_freq_numerical_1": "any",
 }
-"""Test cases of Tracr, and how sequences are drawn: all different programs of two or more heads."""
+"""Test cases of Tracr, and how sequences are drawn: all different programs of two or
+more heads.
+"""
 
 
 @cache
@@ -81,7 +85,9 @@ def compiled_program(name: str) -> Compiled:
         sequence = draw(rng, its.tokens, its.length)
         answers += its.program(sequence)
     if len(set(answers)) < 2:
-        raise HeadwayError(f"program {name}: its output is constant, so it has no circuit")
+        raise HeadwayError(
+            f"program {name}: its output is constant, so it has no circuit"
+        )
     if compiled.values is None:
         compiled.module.scale = 1 / pstdev(answers)
     return compiled
@@ -100,14 +106,21 @@ def _shipped() -> list[Program]:
 
 
 class Suite:
-    """Programs of one origin; their sequences have any tokens unless a style is given."""
+    """Programs of one origin; their sequences have any tokens unless a style is
+    given.
+    """
 
     def __init__(self, origin: Origin):
         self.origin: Origin = origin
         self.programs: list[Program] = []
 
     def add(
-        self, name: str, program: Any, tokens: Sequence[Any], length: int, style: str = "any"
+        self,
+        name: str,
+        program: Any,
+        tokens: Sequence[Any],
+        length: int,
+        style: str = "any",
     ) -> None:
         """Adds a program (see `Program`)."""
         made = Program(self.origin, name, program, tokens, length, style)
@@ -128,7 +141,9 @@ def _library() -> list[Program]:
     suite.add("dyck_1", lib.make_shuffle_dyck(["()"]), "()", 8, "balanced")
     suite.add("pair_balance_6", lib.make_pair_balance(tokens, "[", "]"), "[]x", 6)
     suite.add("sort_7", sort, (1, 2, 3), 7)
-    suite.add("sort_unique_6", lib.make_sort_unique(tokens, tokens), range(1, 8), 6, "unique")
+    suite.add(
+        "sort_unique_6", lib.make_sort_unique(tokens, tokens), range(1, 8), 6, "unique"
+    )
     suite.add("sort_freq_6", lib.make_sort_freq(6), "ab", 6)
     suite.add("count_less_freq_1", lib.make_count_less_freq(1), "abcd", 6)
     suite.add("count_less_freq_3", lib.make_count_less_freq(3), "ab", 7)
@@ -168,7 +183,9 @@ class Words:
         self.before = rasp.Aggregate(before, tokens)
 
     def select(self, keys: Any, queries: Any, holds: Any = None) -> Any:
-        """The pairs of a key and a query for which something holds; by default they are equal."""
+        """The pairs of a key and a query for which something holds; by default they are
+        equal.
+        """
         return self.rasp.Select(keys, queries, holds or self.rasp.Comparison.EQ)
 
     def at(self, place: Any, what: Any) -> Any:
@@ -296,7 +313,11 @@ def balanced(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any
     """Brackets: independent ones, or half of the time pairs that close in any order."""
     if rng.random() < 0.5:
         return any_tokens(rng, tokens, length)
-    brackets = [(opening, closing) for opening, closing in ("()", "[]", "{}") if opening in tokens]
+    brackets = [
+        (opening, closing)
+        for opening, closing in ("()", "[]", "{}")
+        if opening in tokens
+    ]
     pairs = rng.choices(brackets, k=length // 2)
     some = rng.randint(1, len(pairs))
     said: list[Any] = []
@@ -311,7 +332,9 @@ def balanced(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any
 
 
 def patterns(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
-    """Independent tokens with all tokens in order somewhere, but for one in four of them."""
+    """Independent tokens with all tokens in order somewhere, but for one in four of
+    them.
+    """
     said = whole(rng, tokens, length)
     start = rng.randint(0, length - len(tokens))
     for i, token in enumerate(tokens):

@@ -1,4 +1,6 @@
-"""A RASP program as a task: its sequences, its answers, and the relations to choose from."""
+"""A RASP program as a task: its sequences, its answers, and the relations to choose
+from.
+"""
 
 import random
 from collections.abc import Sequence
@@ -13,7 +15,12 @@ from torch import Tensor
 
 from headway.tasks import IGNORE_INDEX, Batch, Edges, Targets, Task, Tokens, Vectors
 from headway_experiments.arena.tracr_model import Compiled
-from headway_experiments.arena.tracr_programs import DRAWN, Program, compiled_program, programs
+from headway_experiments.arena.tracr_programs import (
+    DRAWN,
+    Program,
+    compiled_program,
+    programs,
+)
 
 Looks = Bool[np.ndarray, "query key"]
 """The positions that every position of a sequence attends to."""
@@ -23,13 +30,15 @@ Looks = Bool[np.ndarray, "query key"]
 class RaspTask(Task, registered=False):
     """The answers of a program in RASP at every position of a sequence.
 
-    Sequences start with BOS and end in padding. What the program gives is read off a one-hot
-    stream, None being no value at all; or it is a number, in standard deviations.
+    Sequences start with BOS and end in padding. What the program gives is read off a
+    one-hot stream, None being no value at all; or it is a number, in standard
+    deviations.
 
-    Relations are guesses of where a head may attend. There are the program's own selectors, each
-    with BOS and without, and a dictionary that is the same for all programs: places relative to
-    one's own, the ends, the same token, every token of a kind, all. One that leads to the same
-    positions as another is left out. Their order is drawn at random.
+    Relations are guesses of where a head may attend. There are the program's own
+    selectors, each with BOS and without, and a dictionary that is the same for all
+    programs: places relative to one's own, the ends, the same token, every token of a
+    kind, all. One that leads to the same positions as another is left out. Their order
+    is drawn at random.
     """
 
     program: str = "reverse_1"
@@ -79,7 +88,9 @@ class RaspTask(Task, registered=False):
         said = [self.answers(tuple(self.read(row))) for row in inputs.tolist()]
         length = inputs.shape[1] - 1
         by_number = self.compiled.values is not None
-        targets = self._numbered(said, length) if by_number else self._scaled(said, length)
+        targets = (
+            self._numbered(said, length) if by_number else self._scaled(said, length)
+        )
         return Batch(inputs, targets.to(inputs.device))
 
     def _scaled(self, said: list[list[Any]], length: int) -> Tensor:
@@ -92,7 +103,9 @@ class RaspTask(Task, registered=False):
         return targets
 
     def _numbered(self, said: list[list[Any]], length: int) -> Tensor:
-        """Answers of a few values by number, [sequence, query, 1]; no value at all is the last."""
+        """Answers of a few values by number, [sequence, query, 1]; no value at all is
+        the last.
+        """
         values = self.compiled.values or ()
         numbers = {value: i for i, value in enumerate((*values, None))}
         targets = torch.full((len(said), length, 1), IGNORE_INDEX)
@@ -123,15 +136,17 @@ class RaspTask(Task, registered=False):
 
     @cached_property
     def names(self) -> list[str]:
-        """Every relation's name, in a random order, without those that lead where others do."""
+        """Every relation's name, in a random order, without those that lead where
+        others do.
+        """
         names = sorted({*self._first.values()})
         random.Random(self.program).shuffle(names)
         return names
 
     @cached_property
     def _first(self) -> dict[str, str]:
-        """By guess, the first that leads to the same positions in each of 256 sequences. What leads
-        nowhere is left out."""
+        """By guess, the first that leads to the same positions in each of 256
+        sequences. What leads nowhere is left out."""
         generator = torch.Generator().manual_seed(1)
         (inputs,) = self.draw(256, generator)
         guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
@@ -218,7 +233,9 @@ def dictionary(said: Sequence[Any], tokens: Sequence[Any]) -> dict[str, Looks]:
 
 
 def edges_of(looks: Sequence[Looks], inputs: Tensor) -> Edges:
-    """A relation's edges in some sequences: every position is a query where it has keys."""
+    """A relation's edges in some sequences: every position is a query where it has
+    keys.
+    """
     length = inputs.shape[1]
     mask = torch.zeros(*inputs.shape, length, dtype=torch.bool)
     for row, its_looks in zip(mask, looks, strict=True):

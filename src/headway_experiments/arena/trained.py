@@ -14,7 +14,9 @@ TRAINED = {
     for depth, count in ((1, 20), (3, 5))
     for seed in range(5000, 5000 + count)
 }
-"""Depth and seed of every model that is trained, by seeds that nothing else has used."""
+"""Depth and seed of every model that is trained, by seeds that nothing else has
+used.
+"""
 
 
 def build_trained(name: str, folder: Path) -> Known:
@@ -45,6 +47,8 @@ def learnt_run(depth: int, seed: int, folder: Path) -> Run:
 
 
 def kept_run(config: RunConfig, place: Path) -> Run:
-    """The run of a config, which stays in a folder; it is trained, or its training goes on."""
+    """The run of a config, which stays in a folder; it is trained, or its training goes
+    on.
+    """
     is_begun = is_there(place / "config.json")
     return resume(place) if is_begun else train(config, place)

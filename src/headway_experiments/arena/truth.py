@@ -1,11 +1,12 @@
 """The circuit of a trained model by exchange, found without a search for circuits.
 
-Chosen from are paths with an attention of at least 0.1. A set of them is *enough* if the model
-answers as before although all that is beside it is exchanged, and with its paths hard, too
-(`headway.judge.by_exchange`). The truth are the smallest sets that are enough. To know how small
-they may be, path after path is given up as long as the rest, with attention as it is, is enough;
-then every set up to that size is judged, where these are few. A path without which all
-the others are not enough is taken to be in every set. If no set is enough, rows without a path may
+Chosen from are paths with an attention of at least 0.1. A set of them is *enough* if
+the model answers as before although all that is beside it is exchanged, and with its
+paths hard, too (`headway.judge.by_exchange`). The truth are the smallest sets that are
+enough. To know how small they may be, path after path is given up as long as the rest,
+with attention as it is, is enough; then every set up to that size is judged, where
+these are few. A path without which all the others are not enough is taken to be in
+every set. If no set is enough, rows without a path may
 be by place: they keep what they read, and attend as in a sequence of another layout.
 
 Other than under zeros, no path looks required that carries the same in every sequence.
@@ -40,9 +41,11 @@ class Truth:
     """The circuits that exchange shows a model to have.
 
     Attributes:
-        circuits: the smallest sets of paths that are enough, the one with most attention first.
+        circuits: the smallest sets of paths that are enough, the one with most
+            attention first.
         all_judged: whether every set as small was judged.
-        rows: what stands in rows without a path: `mean` if they are by place, else nothing said.
+        rows: what stands in rows without a path: `mean` if they are by place, else
+            nothing said.
     """
 
     circuits: list[Paths]
@@ -56,7 +59,9 @@ class Truth:
 
     @property
     def alternatives(self) -> tuple[tuple[Paths, ...], ...]:
-        """What each has beside these, where there are several (see `Known.alternatives`)."""
+        """What each has beside these, where there are several (see
+        `Known.alternatives`).
+        """
         if len(self.circuits) == 1:
             return ()
         return (tuple(one - self.required for one in self.circuits),)
@@ -76,12 +81,15 @@ def truth_by_exchange(
         task: that it was trained on.
         seed: of the sequences.
         heads: that may have paths; by default all.
-        most: sets that are judged at most, beside those of giving up one path after the other.
+        most: sets that are judged at most, beside those of giving up one path after the
+            other.
 
     Raises:
         LeftOutError: if no set is enough: attention is too soft for paths.
     """
-    exchange = Exchange.drawn(model, task, SEQUENCES, torch.Generator().manual_seed(seed))
+    exchange = Exchange.drawn(
+        model, task, SEQUENCES, torch.Generator().manual_seed(seed)
+    )
     batch = held_out(task, SEQUENCES, seed, "cpu", "truth")
     bench = Bench(model, task, batch)
     candidates = candidates_among(bench)
@@ -110,7 +118,9 @@ def circuit_of(paths: Iterable[AttentionPath], rows: str | None) -> Circuit:
 class _Sets:
     """Sets of candidate paths, and whether they are enough."""
 
-    def __init__(self, exchange: Exchange, candidates: list[AttentionPath], rows: str | None):
+    def __init__(
+        self, exchange: Exchange, candidates: list[AttentionPath], rows: str | None
+    ):
         self.exchange = exchange
         self.candidates = candidates
         self.rows = rows
@@ -132,7 +142,9 @@ class _Sets:
         return max(cost.most for cost in costs.values()) < LIMIT
 
     def soft_cost(self, paths: Iterable[AttentionPath]) -> float:
-        """The cost of exchanging all that is beside some paths, with attention as it is."""
+        """The cost of exchanging all that is beside some paths, with attention as it
+        is.
+        """
         return all_else_exchanged(self.exchange, self.circuit(paths)).most
 
     @cached_property
@@ -146,9 +158,11 @@ class _Sets:
         return frozenset(required)
 
     def given_up(self) -> Paths:
-        """What is left when path after path is given up: the widest first, then what costs least.
+        """What is left when path after path is given up: the widest first, then what
+        costs least.
 
-        A wider relation, which holds the cells of others, would else stay in their place.
+        A wider relation, which holds the cells of others, would else stay in their
+        place.
         """
         left = list(self.candidates)
         while True:
@@ -158,11 +172,14 @@ class _Sets:
             spare = [gone for gone in may_go if costs[gone] < LIMIT]
             if not spare:
                 return frozenset(left)
-            gone = min(spare, key=lambda path: (-self.widths[path.relation], costs[path]))
+            gone = min(
+                spare, key=lambda path: (-self.widths[path.relation], costs[path])
+            )
             left = without[gone]
 
     def smallest(self, known: Paths, most: int) -> tuple[list[Paths], bool]:
-        """The smallest sets that are enough, and whether all up to the size of one were judged.
+        """The smallest sets that are enough, and whether all up to the size of one were
+        judged.
 
         Args:
             known: a set that is enough with attention as it is.

@@ -1,5 +1,5 @@
-"""The retrieval problem with every position told its chain and its role, and attention along chosen
-paths, written into the heads of a model of it."""
+"""The retrieval problem with every position told its chain and its role, and attention
+along chosen paths, written into the heads of a model of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,9 @@ from headway_experiments.arena.assembly import ONE, Assembly, Match
 SHARP = 20.0
 """Nats between a key of the right chain and role and a key with only one of them."""
 STEEP = 40.0
-"""The steepness of a gate in its flag: at 0.25 above or below 0.75 it is open or shut to ±10."""
+"""The steepness of a gate in its flag: at 0.25 above or below 0.75 it is open or shut
+to ±10.
+"""
 
 Move = tuple[str, str]
 """A register of the key, and the register of the query that it is added to."""
@@ -32,8 +34,9 @@ class Labelled(Retrieval):
         chain   0  0    1  1    1  1    0  0    0   1
         role    s3 s4   s3 s4   s1 s2   s1 s2   s0  s0
 
-    so the model reads a token (K numbers), a one-hot chain (N) and a one-hot role (2D + 1). Any
-    attention along paths can be written into a single head, and so any pattern of paths planted
+    so the model reads a token (K numbers), a one-hot chain (N) and a one-hot role (2D +
+    1). Any attention along paths can be written into a single head, and so any pattern
+    of paths planted
     in a model: for scoring discovery, not for learning. The position code is not used.
     """
 
@@ -53,7 +56,9 @@ class Labelled(Retrieval):
         return Batch(inputs, batch.targets, roles)
 
     def flow(self) -> None:
-        """None: where every position is told its role, attention needs nothing in common."""
+        """None: where every position is told its role, attention needs nothing in
+        common.
+        """
         return None
 
 
@@ -64,9 +69,10 @@ class Wire:
     Attributes:
         keys: for every role that attends along a path, the role attended to.
         moves: what is carried along all these paths.
-        told: a register in place of the asker's role: it looks along the paths if this holds 1,
-            and anywhere else in its chain if this holds at most 1/2.
-        selfish: whether roles without a path attend to themselves, or evenly to their own chain.
+        told: a register in place of the asker's role: it looks along the paths if this
+            holds 1, and anywhere else in its chain if this holds at most 1/2.
+        selfish: whether roles without a path attend to themselves, or evenly to their
+            own chain.
     """
 
     keys: dict[str, str] = field(default_factory=dict)
@@ -79,8 +85,8 @@ class Wire:
 class Wiring:
     """A model of the labelled task in the making: paths, what they carry, and gates.
 
-    Registers: the halves `token.low` and `token.high` of the token, the one-hot `chain`, a number
-    for every role, and whatever `register` adds, which starts at 0.
+    Registers: the halves `token.low` and `token.high` of the token, the one-hot
+    `chain`, a number for every role, and whatever `register` adds, which starts at 0.
     """
 
     task: Labelled
@@ -92,7 +98,11 @@ class Wiring:
 
     def __post_init__(self):
         half = self.task.d_token // 2
-        self.widths = {"token.low": half, "token.high": half, "chain": self.task.n_chains}
+        self.widths = {
+            "token.low": half,
+            "token.high": half,
+            "chain": self.task.n_chains,
+        }
         self.widths |= dict.fromkeys(self.task.roles, 1)
         self.wires = {}
         for layer in range(self.n_layers):
@@ -103,15 +113,21 @@ class Wiring:
         """Adds a register as wide as another."""
         self.widths[name] = self.widths[like]
 
-    def path(self, head: Head, query: str, key: str, moves: Sequence[Move] = ()) -> AttentionPath:
-        """Lets a head attend from a role to a role, and carry `moves` along all its paths."""
+    def path(
+        self, head: Head, query: str, key: str, moves: Sequence[Move] = ()
+    ) -> AttentionPath:
+        """Lets a head attend from a role to a role, and carry `moves` along all its
+        paths.
+        """
         wire = self.wires[head]
         assert wire.keys.setdefault(query, key) == key
         wire.moves += moves
         return AttentionPath(*head, Relation.between(query, key))
 
     def gate(self, primary: str, backup: str, flag: str, result: str) -> None:
-        """Sets `result` to `primary` where `flag` is 1, to `backup` where it is at most 1/2."""
+        """Sets `result` to `primary` where `flag` is 1, to `backup` where it is at most
+        1/2.
+        """
         self.register(result, primary)
         self.gates.append((primary, backup, flag, result))
 
@@ -146,7 +162,9 @@ class Wiring:
     def _write_gate(
         self, assembly: Assembly, primary: str, backup: str, flag: str, result: str
     ) -> None:
-        """For |x| ≤ c, (relu(c + x) - relu(c - x)) / 2 is x, and 0 for -c in the place of c."""
+        """For |x| ≤ c, (relu(c + x) - relu(c - x)) / 2 is x, and 0 for -c in the place
+        of c.
+        """
         eye = torch.eye(self.widths[primary])
         signs = torch.cat([eye, -eye])
         count = len(signs)

@@ -1,5 +1,6 @@
-"""The five formulations of the retrieval problem in words, for language models (Musat 2024, section
-4 and appendix A), and local models that are asked by exact probabilities."""
+"""The five formulations of the retrieval problem in words, for language models (Musat
+2024, section 4 and appendix A), and local models that are asked by exact
+probabilities."""
 
 from headway_experiments.language.accuracy import Cell, cells
 from headway_experiments.language.asking import Asked, answered, ask_local, summary

@@ -1,4 +1,6 @@
-"""A model's replies to questions, and its accuracies with their intervals, beside chance."""
+"""A model's replies to questions, and its accuracies with their intervals, beside
+chance.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -63,8 +65,10 @@ class Cell:
         argmax: share in which the most probable acceptable answer is right.
         expectation: the mean probability of ending right by the paper's protocol.
         chance: of guessing among the acceptable answers.
-        nearer: of guessing among those that belong to the asked function, person or the like.
-        majority: share of the most common right answer, by its rank among the acceptable ones.
+        nearer: of guessing among those that belong to the asked function, person or the
+            like.
+        majority: share of the most common right answer, by its rank among the
+            acceptable ones.
     """
 
     formulation: str
@@ -80,7 +84,10 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """As plain data, with the intervals."""
         kinds = ("argmax", "expectation")
-        return {**asdict(self), "intervals": {kind: self.interval(kind) for kind in kinds}}
+        return {
+            **asdict(self),
+            "intervals": {kind: self.interval(kind) for kind in kinds},
+        }
 
     def interval(self, name: str) -> tuple[float, float]:
         """The 95 % interval of `argmax` or `expectation`."""

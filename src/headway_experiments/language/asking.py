@@ -1,4 +1,6 @@
-"""Asking a local model many questions, one after another, kept in a folder and resumable."""
+"""Asking a local model many questions, one after another, kept in a folder and
+resumable.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -54,7 +56,9 @@ class Asked:
         return len(self.places) * self.n
 
     def ledger(self, folder: Path) -> Ledger:
-        """The ledger of its answers: `asked.json`, and `asked.jsonl` with a line per question."""
+        """The ledger of its answers: `asked.json`, and `asked.jsonl` with a line per
+        question.
+        """
         return Ledger(folder, "asked", {"format": 1, **asdict(self)})
 
     def questions(self) -> Iterator[tuple[int, Question]]:
@@ -66,7 +70,8 @@ class Asked:
 def ask_local(
     asked: Asked, folder: Path, watch: Watch = lambda *_: None, **loading: Any
 ) -> list[Reply]:
-    """Asks a local model what the folder has no answer to yet; every answer is kept at once.
+    """Asks a local model what the folder has no answer to yet; every answer is kept at
+    once.
 
     Args:
         asked: what is asked.
@@ -78,9 +83,9 @@ def ask_local(
         The replies to all questions, in their order.
 
     Raises:
-        HeadwayError: if the folder holds another asking, is damaged, or is in use; if the model
-            cannot be loaded; or if a question does not fit into it, or it answers with values that
-            are not finite.
+        HeadwayError: if the folder holds another asking, is damaged, or is in use; if
+            the model cannot be loaded; or if a question does not fit into it, or it
+            answers with values that are not finite.
     """
     replies = answered(asked, folder)
     if len(replies) == asked.total:
@@ -101,7 +106,9 @@ def ask_local(
 
 
 def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
-    """A model's answer to a question, the number of which is told, by exact probabilities."""
+    """A model's answer to a question, the number of which is told, by exact
+    probabilities.
+    """
     start = time.perf_counter()
     said, ended = model.answers(question)
     # The paper's protocol asks until an answer is acceptable: so it ends with each.
@@ -130,7 +137,8 @@ def _rounded(log_ps: list[float]) -> list[float]:
 
 
 def answered(asked: Asked, folder: Path) -> list[Reply]:
-    """The replies that a folder holds, in order; a line cut off in the middle does not count.
+    """The replies that a folder holds, in order; a line cut off in the middle does not
+    count.
 
     Raises:
         HeadwayError: if it holds another asking, or is damaged.
@@ -138,7 +146,9 @@ def answered(asked: Asked, folder: Path) -> list[Reply]:
     ledger = asked.ledger(folder)
     replies = list[Reply]()
     ledger.require_same()
-    wanted = ((*place, asked.chains, n) for place in asked.places for n in range(asked.n))
+    wanted = (
+        (*place, asked.chains, n) for place in asked.places for n in range(asked.n)
+    )
     for where, line in json_lines(ledger.path):
         reply = found_in(Reply, line, where)
         if (*reply.place, reply.number) != next(wanted, None):

@@ -1,4 +1,6 @@
-"""The five ways to put the problem into words (F1 to F5), and the questions that each asks."""
+"""The five ways to put the problem into words (F1 to F5), and the questions that each
+asks.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +32,9 @@ class Formulation(ABC):
 
     @abstractmethod
     def deepest(self, chains: int) -> int:
-        """The greatest depth for which there are names enough, for so many chains; 0 if none."""
+        """The greatest depth for which there are names enough, for so many chains; 0 if
+        none.
+        """
 
     @abstractmethod
     def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
@@ -60,13 +64,17 @@ class Formulation(ABC):
         return range(1, self.deepest(chains) + 1)
 
     def require(self, depth: int, chains: int) -> None:
-        """Raises `HeadwayError` unless there are names enough for a depth and so many chains."""
+        """Raises `HeadwayError` unless there are names enough for a depth and so many
+        chains.
+        """
         able = self.depths(chains)
         allowed = f"from 1 to {len(able)} for {self.name} with chains = {chains}"
         require(depth in able, "depth", depth, f"{allowed}, as far as names go")
 
 
-def drawn(random: Random, names: Sequence[str], rows: int, width: int) -> list[list[str]]:
+def drawn(
+    random: Random, names: Sequence[str], rows: int, width: int
+) -> list[list[str]]:
     """Rows of different names."""
     several = random.sample(names, rows * width)
     starts = range(0, rows * width, width)
@@ -74,17 +82,22 @@ def drawn(random: Random, names: Sequence[str], rows: int, width: int) -> list[l
 
 
 def told(
-    random: Random, levels: Sequence[Sequence[str]], line: Callable[[int, str, str], str]
+    random: Random,
+    levels: Sequence[Sequence[str]],
+    line: Callable[[int, str, str], str],
 ) -> str:
     """The lines that tell how names lead to those at the same places of the next level.
 
     Args:
         random: of the order of the lines of a block.
-        levels: a block is about two that follow each other; the deepest block stands first.
+        levels: a block is about two that follow each other; the deepest block stands
+            first.
         line: of the number of a block and of two names.
     """
     text = ""
-    for block, (last, before) in enumerate(zip(levels[::-1], levels[-2::-1], strict=False)):
+    for block, (last, before) in enumerate(
+        zip(levels[::-1], levels[-2::-1], strict=False)
+    ):
         for at in random.sample(range(len(last)), len(last)):
             text += f"{line(block, before[at], last[at])}\n"
     return text
@@ -94,7 +107,8 @@ def told(
 class Chains(Formulation):
     """Formulations in which one fact leads to the next (F1 to F3).
 
-    A chain is x_0 → x_1 → … → x_D; a line tells a pair (x_{k-1}, x_k), x_0 is asked about.
+    A chain is x_0 → x_1 → … → x_D; a line tells a pair (x_{k-1}, x_k), x_0 is asked
+    about.
 
     Attributes:
         links: the names of all but x_D.
@@ -148,12 +162,16 @@ LIVES_WITH = Chains(
     "lives-with",
     names.PEOPLE,
     ends=lambda chains: names.CITIES,
-    line=lambda block, before, after: f"{before} lives {'with' if block else 'in'} {after}",
+    line=lambda block, before, after: (
+        f"{before} lives {'with' if block else 'in'} {after}"
+    ),
     ask=lambda depth, about: (
-        f"Where does {about} live? Say directly only the name of the city, without any other words."
+        f"Where does {about} live? Say directly only the name of the city, without "
+        "any other words."
     ),
 )
-"""F2 (appendix A.2): `Bob lives in Berlin`, `Eve lives with Bob`, … Where does Eve live?
+"""F2 (appendix A.2): `Bob lives in Berlin`, `Eve lives with Bob`, … Where does Eve
+live?
 
 The depth counts the people of a chain, so its lines, that with the city among them.
 """
@@ -165,7 +183,9 @@ WORLD = (
     (names.MINERALS, "contains", "takes in"),
     (names.DISEASES, "causes", "has"),
 )
-"""Steps that lead away from people: names, the words that tell of them, and that ask."""
+"""Steps that lead away from people: names, the words that tell of them, and that
+ask.
+"""
 
 
 class Kingdoms(Chains):
@@ -183,7 +203,9 @@ class Kingdoms(Chains):
 
 
 def of_the_world(block: int, before: str, after: str) -> str:
-    """A line on people, on who lives in a kingdom, on believers, on a food, or on a mineral."""
+    """A line on people, on who lives in a kingdom, on believers, on a food, or on a
+    mineral.
+    """
     who = after
     if block == 1:
         who = f"{after}ns"
@@ -203,19 +225,22 @@ KINGDOMS = Kingdoms(
         f"Who {WORLD[depth - 1][2]} {about}? Say directly the name without other words."
     ),
 )
-"""F3 (appendix A.3): people live in kingdoms, whose people believe, eat, … Who has Chronogy?
+"""F3 (appendix A.3): people live in kingdoms, whose people believe, eat, … Who has
+Chronogy?
 
-The depth counts blocks of lines: 1 asks who lives in a kingdom, 2 who believes, 3 who eats, 4 who
-takes in a mineral, 5 who has an illness.
+The depth counts blocks of lines: 1 asks who lives in a kingdom, 2 who believes, 3 who
+eats, 4 who takes in a mineral, 5 who has an illness.
 """
 
 
 class Functions(Formulation):
-    """F4 (appendix A.4): `a(0) = 3`, …, `f = a`, …, `i = 0`, … What is the value of f(i)?
+    """F4 (appendix A.4): `a(0) = 3`, …, `f = a`, …, `i = 0`, … What is the value of
+    f(i)?
 
-    The answer needs both the function and the argument. The depth counts look-ups from the question
-    to the value: 1 asks for a row of a table, 2 for names of a function and a number (as in the
-    paper), 3 for names of those names.
+    The answer needs both the function and the argument. The depth counts look-ups from
+    the question
+    to the value: 1 asks for a row of a table, 2 for names of a function and a number
+    (as in the paper), 3 for names of those names.
     """
 
     name = "functions"
@@ -234,7 +259,8 @@ class Functions(Formulation):
         numbers = range(chains)
         functions, *renamed = drawn(random, names.LETTERS, 2 * depth - 1, chains)
         tables = [random.sample(numbers, chains) for _ in numbers]
-        # Of every round of names, the places of what each is equal to in the round before.
+        # Of every round of names, the places of what each is equal to in the round
+        # before.
         meant = [random.sample(numbers, chains) for _ in renamed]
         function = random.randrange(chains)
         argument = _argument_for(rank, function, tables, meant)
@@ -252,13 +278,14 @@ class Functions(Formulation):
 
 
 class Relatives(Formulation):
-    """F5 (appendix A.5): `Lily lives in Brazil.`, …, `Eves mother is Lily.`, …, `Lawyers live with
-    their mothers.`, …, `Eve works as a lawyer.` Where does Eve live?
+    """F5 (appendix A.5): `Lily lives in Brazil.`, …, `Eves mother is Lily.`, …,
+    `Lawyers live with their mothers.`, …, `Eve works as a lawyer.` Where does Eve live?
 
-    The answer needs both who Eve is and what she does. The depth counts look-ups from the question
-    to the place: 4 are by who somebody is and what they do (as in the paper); more, if relatives
-    live with others; 1 asks where a relative lives, 2 where somebody's mother does, 3 the same if
-    she lives with another.
+    The answer needs both who Eve is and what she does. The depth counts look-ups from
+    the question
+    to the place: 4 are by who somebody is and what they do (as in the paper); more, if
+    relatives live with others; 1 asks where a relative lives, 2 where somebody's mother
+    does, 3 the same if she lives with another.
     """
 
     name = "relatives"
@@ -275,7 +302,9 @@ class Relatives(Formulation):
         return chains * len(names.RELATIVES)
 
     def question(self, random: Random, depth: int, chains: int, rank: int) -> Question:
-        """Writes who lives where, who is whose relative, what one does, then the question."""
+        """Writes who lives where, who is whose relative, what one does, then the
+        question.
+        """
         count = self.answers(chains)
         kinds = len(names.RELATIVES)
         blocks = depth - 3 if depth >= 4 else max(1, depth - 1)
@@ -286,7 +315,9 @@ class Relatives(Formulation):
         own = person * kinds + kind
         every = tuple(sorted(places))
         _put(places, own, every[rank])
-        prompt = told(random, [*homes, places], lambda *line: f"{LIVES_WITH.line(*line)}.")
+        prompt = told(
+            random, [*homes, places], lambda *line: f"{LIVES_WITH.line(*line)}."
+        )
         asked = homes[0][own]
         nearer = every
         kin = names.RELATIVES[kind]
@@ -303,9 +334,11 @@ class Relatives(Formulation):
         prompt += f"Where does {asked}{whose} live? {only}"
         return Question(self.name, depth, chains, prompt, every[rank], every, nearer)
 
-    def _work(self, random: Random, people: Sequence[str], person: int, kin: str) -> str:
-        """With which relative every profession lives, and what people do: the one who is
-        asked about what makes them live with this relative."""
+    def _work(
+        self, random: Random, people: Sequence[str], person: int, kin: str
+    ) -> str:
+        """With which relative every profession lives, and what people do: the one who
+        is asked about what makes them live with this relative."""
         kinds = len(names.RELATIVES)
         professions = random.sample(names.PROFESSIONS, kinds)
         relatives = random.sample(names.RELATIVES, kinds)
@@ -328,7 +361,8 @@ def _argument_for(
 ) -> int:
     """The place of the argument for which a function has a value.
 
-    From the name of the function to its row, and from there to the name of the argument.
+    From the name of the function to its row, and from there to the name of the
+    argument.
     """
     row = function
     for places in reversed(meant[0::2]):
@@ -374,7 +408,9 @@ def formulation(name: str) -> Formulation:
     Raises:
         HeadwayError: if there is none.
     """
-    require(name in FORMULATIONS, "formulation", name, "one of " + ", ".join(FORMULATIONS))
+    require(
+        name in FORMULATIONS, "formulation", name, "one of " + ", ".join(FORMULATIONS)
+    )
     return FORMULATIONS[name]
 
 
@@ -385,12 +421,13 @@ def places(
 
     Args:
         names: of formulations; `all` means each.
-        depths: look-ups to the answer, each asked once; by default that of the paper's example.
+        depths: look-ups to the answer, each asked once; by default that of the paper's
+            example.
         chains: that are interleaved.
 
     Raises:
-        HeadwayError: if there is no such formulation, or it can be asked at none of the depths or
-            not with so many chains.
+        HeadwayError: if there is no such formulation, or it can be asked at none of the
+            depths or not with so many chains.
     """
     every: list[str] = []
     for name in names:
@@ -407,12 +444,19 @@ def places(
 
 
 def questions(
-    name: str, depth: int | None = None, chains: int = 4, count: int = 500, seed: int = 0
+    name: str,
+    depth: int | None = None,
+    chains: int = 4,
+    count: int = 500,
+    seed: int = 0,
 ) -> Iterator[Question]:
-    """Questions of a formulation, each a pure function of depth, chains, seed and its number.
+    """Questions of a formulation, each a pure function of depth, chains, seed and its
+    number.
 
-    Names are drawn anew for every question, and every acceptable answer, in its rank among them,
-    is right about equally often: in any as many questions in a row as there are answers, once.
+    Names are drawn anew for every question, and every acceptable answer, in its rank
+    among them,
+    is right about equally often: in any as many questions in a row as there are
+    answers, once.
 
     Args:
         name: of the formulation.

@@ -1,9 +1,10 @@
-"""The five formulations as tasks: `inspect eval headway/equations -T d=1,2,3 --model …`.
+"""The five formulations as tasks: `inspect eval headway/equations -T d=1,2,3 --model
+…`.
 
-All take the same parameters: `d`, the look-ups to the answer (a number, a list or a range `1..5`;
-by default those of the paper's example), `n` questions of every depth, `chains` that are
-interleaved, the `seed` of the questions, and `draws`, the number after which a question is given
-up.
+All take the same parameters: `d`, the look-ups to the answer (a number, a list or a
+range `1..5`; by default those of the paper's example), `n` questions of every depth,
+`chains` that are interleaved, the `seed` of the questions, and `draws`, the number
+after which a question is given up.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,9 @@ from headway_experiments.language.formulations import formulation
 from headway_experiments.language.question import Question, matched
 
 RETRIES = 6
-"""Retries of a call, after 3, 6, 12, … seconds: a dead endpoint is given up in minutes."""
+"""Retries of a call, after 3, 6, 12, … seconds: a dead endpoint is given up in
+minutes.
+"""
 
 ATTEMPT = 300
 """Seconds that one attempt of a call may take."""
@@ -48,7 +51,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def of_headway(function: Function) -> Function:
-    """Have Inspect call a function `headway/…`: it names it after the package of its module."""
+    """Have Inspect call a function `headway/…`: it names it after the package of its
+    module.
+    """
     function.__module__ = "headway"
     return function
 
@@ -56,9 +61,9 @@ def of_headway(function: Function) -> Function:
 def task_of(name: str) -> Callable[..., Task]:
     """The task of a formulation, at temperature 1.
 
-    A sample whose calls keep failing is named as failed, and the others go on; the log's status is
-    then `error`, so that `inspect eval-retry` asks what failed again. If a value is out of range,
-    Inspect prints why as one line.
+    A sample whose calls keep failing is named as failed, and the others go on; the
+    log's status is then `error`, so that `inspect eval-retry` asks what failed again.
+    If a value is out of range, Inspect prints why as one line.
     """
 
     @of_headway
@@ -85,7 +90,9 @@ def task_of(name: str) -> Callable[..., Task]:
             dataset=MemoryDataset(samples, name=name),
             solver=until_acceptable(draws),
             scorer=acceptable_answer(),
-            config=GenerateConfig(temperature=1.0, max_retries=RETRIES, attempt_timeout=ATTEMPT),
+            config=GenerateConfig(
+                temperature=1.0, max_retries=RETRIES, attempt_timeout=ATTEMPT
+            ),
             continue_on_fail=True,
             display_name=f"headway: {name}",
             version=1,
@@ -106,11 +113,14 @@ def _sample(number: int, question: Question) -> Sample:
     """The right answer is the target; the identifier says depth and number."""
     about = {"depth": question.depth, "acceptable": list(question.acceptable)}
     name = f"D{question.depth}-{number}"
-    return Sample(input=question.prompt, target=question.correct, id=name, metadata=about)
+    return Sample(
+        input=question.prompt, target=question.correct, id=name, metadata=about
+    )
 
 
 def depths_of(d: Any, default: int) -> list[int]:
-    """The depths that Inspect passes on, each once: a number, a list, a range `1..5`, or none.
+    """The depths that Inspect passes on, each once: a number, a list, a range `1..5`,
+    or none.
 
     Raises:
         HeadwayError: if one is no whole number.
@@ -128,23 +138,23 @@ def depths_of(d: Any, default: int) -> list[int]:
 def until_acceptable(draws: int) -> Solver:
     """The paper's protocol (section 4), with a cap.
 
-    Nothing of an earlier draw is shown to the model. The store gets `draws`, how many there were;
-    the output of the last one is the sample's.
+    Nothing of an earlier draw is shown to the model. The store gets `draws`, how many
+    there were; the output of the last one is the sample's.
 
     Args:
         draws: unacceptable answers after which the question is given up.
 
     Raises:
-        HeadwayError: in a sample, which Inspect then names as failed, if the endpoint keeps failing
-            or the prompt does not fit into the model.
+        HeadwayError: in a sample, which Inspect then names as failed, if the endpoint
+            keeps failing or the prompt does not fit into the model.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         model = get_model()
         *before, asked = state.messages
         for draw in range(1, draws + 1):
-            # Inspect's cache looks at a message's metadata too: so every draw is kept by itself,
-            # and a second one is not answered with the first.
+            # Inspect's cache looks at a message's metadata too: so every draw is kept
+            # by itself, and a second one is not answered with the first.
             turn = asked.model_copy(update={"metadata": {"draw": draw}})
             try:
                 state.output = await model.generate([*before, turn])
@@ -154,8 +164,13 @@ def until_acceptable(draws: int) -> Solver:
                 raise HeadwayError(f"the model's endpoint failed: {why}") from last
             state.store.set("draws", draw)
             if state.output.stop_reason == "model_length":
-                raise HeadwayError(f"{state.sample_id}: the prompt is longer than the model takes")
-            if matched(state.output.completion, state.metadata["acceptable"]) is not None:
+                raise HeadwayError(
+                    f"{state.sample_id}: the prompt is longer than the model takes"
+                )
+            if (
+                matched(state.output.completion, state.metadata["acceptable"])
+                is not None
+            ):
                 break
         state.messages.append(state.output.message)
         return state
@@ -166,8 +181,8 @@ def until_acceptable(draws: int) -> Solver:
 @metric(scores="unreduced")
 @of_headway
 def shares() -> Metric:
-    """Accuracies, intervals, the share unanswered, draws and chance, overall and by depth, whose
-    names begin with `D=…`. Epochs count as questions of their own."""
+    """Accuracies, intervals, the share unanswered, draws and chance, overall and by
+    depth, whose names begin with `D=…`. Epochs count as questions of their own."""
 
     def summed(scores: list[SampleScore]) -> Value:
         by_depth: dict[int, list[SampleScore]] = {}
@@ -184,7 +199,9 @@ def shares() -> Metric:
 
 
 def _shares(scores: list[SampleScore]) -> dict[str, float]:
-    """Shares of scores; `of_answered` is left out if nothing was answered, and all of no scores."""
+    """Shares of scores; `of_answered` is left out if nothing was answered, and all of
+    no scores.
+    """
     if not scores:
         return {"questions": 0.0}
     count = len(scores)
@@ -216,8 +233,8 @@ def _with_ends(name: str, right: int, count: int) -> dict[str, float]:
 @scorer(metrics=[shares()])
 @of_headway
 def acceptable_answer() -> Scorer:
-    """`C` if the last answer is the right one, `I` if it is another acceptable one, `N` if there
-    was none; see `matched`."""
+    """`C` if the last answer is the right one, `I` if it is another acceptable one, `N`
+    if there was none; see `matched`."""
 
     async def score(state: TaskState, target: Target) -> Score:
         said = state.output.completion
@@ -230,6 +247,8 @@ def acceptable_answer() -> Scorer:
             why = f"no acceptable answer in {draws} draws; the last: {said!r}"
         reason = "invalid_response_format" if answer is None else None
         about = {"draws": draws}
-        return Score(value=value, answer=answer, explanation=why, reason=reason, metadata=about)
+        return Score(
+            value=value, answer=answer, explanation=why, reason=reason, metadata=about
+        )
 
     return score

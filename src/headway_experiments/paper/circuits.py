@@ -37,14 +37,20 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """The heads that circuits of solved runs use, and their differences, by seed and by shape."""
+    """The heads that circuits of solved runs use, and their differences, by seed and by
+    shape.
+    """
     solved = {name: is_solved(run) for name, run in runs.items()}
     circuits = {}
     for name, run in runs.items():
         if taken_apart(run) and solved[name]:
             circuits[name] = saved_discovery(run).circuit
-    heads = {name: float(len(circuit.useful_heads)) for name, circuit in circuits.items()}
-    usual = {name: circuit for name, circuit in circuits.items() if _size(name) == "usual"}
+    heads = {
+        name: float(len(circuit.useful_heads)) for name, circuit in circuits.items()
+    }
+    usual = {
+        name: circuit for name, circuit in circuits.items() if _size(name) == "usual"
+    }
     shares = {name: float(is_one) for name, is_one in solved.items()}
     return {
         "circuits_solved": shares,
@@ -70,11 +76,16 @@ def _above_minimum(runs: Runs, circuits: Mapping[str, Circuit]) -> Measures:
         if fewest is not None and lowest is not None:
             heads[name] = float(len(circuit.useful_heads)) - fewest
             layers[name] = float(len(circuit.useful_layers) - lowest)
-    return {"circuits_heads_above_minimum": heads, "circuits_layers_above_minimum": layers}
+    return {
+        "circuits_heads_above_minimum": heads,
+        "circuits_layers_above_minimum": layers,
+    }
 
 
 def _more_than_usual(heads: Mapping[str, float]) -> Measures:
-    """Heads of circuits of unusual models, less the mean of usual ones, if there are any."""
+    """Heads of circuits of unusual models, less the mean of usual ones, if there are
+    any.
+    """
     usual = [count for name, count in heads.items() if _size(name) == "usual"]
     measures: Measures = {}
     for size in SIZES:
@@ -82,14 +93,18 @@ def _more_than_usual(heads: Mapping[str, float]) -> Measures:
             continue
         others = [name for name in heads if _size(name) == size and usual]
         mean = statistics.mean(usual) if others else 0.0
-        measures[f"circuits_more_{size}"] = {name: heads[name] - mean for name in others}
+        measures[f"circuits_more_{size}"] = {
+            name: heads[name] - mean for name in others
+        }
     return measures
 
 
 def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
-    """For every circuit, whether no other has the same paths in layers of the same rank.
+    """For every circuit, whether no other has the same paths in layers of the same
+    rank.
 
-    Which layers of a model do nothing makes no difference, nor how heads of a layer are numbered.
+    Which layers of a model do nothing makes no difference, nor how heads of a layer are
+    numbered.
     """
     looks = {}
     for name, circuit in circuits.items():

@@ -8,8 +8,22 @@ from headway.dynamics import EMERGES_AT, hop_steps
 from headway.fields import natural
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for
-from headway_experiments.curricula import FinalHop, FinalMixture, Gaps, Growing, PerLayer, Scheduled
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.curricula import (
+    FinalHop,
+    FinalMixture,
+    Gaps,
+    Growing,
+    PerLayer,
+    Scheduled,
+)
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.figures import Panel, draw_panels, run_curves
 from headway_experiments.recipes import base
 
@@ -28,12 +42,13 @@ WAYS: dict[str, Curriculum] = {
 }
 """Ways to ask for a chain of three hops.
 
-`concatenated` is the paper's implicit curriculum: x_1, x_2 and x_3 side by side; with `mixture` and
-`rising` in sequences of all depths, or ever deeper ones. `gap` asks for x_1 and x_3 only,
-`near-to-far` first for x_1, then for x_2 too, and so on, `far-to-near` the other way round, and
-`random-target` for one of the three at every step. `mixture` and `easy-to-hard` ask only for the
-last symbol of sequences of all depths, or ever deeper ones. `by-layers` asks only for x_3 at the
-end, but has x_1 and x_2 read out of the layers below. `none` asks for x_3 alone.
+`concatenated` is the paper's implicit curriculum: x_1, x_2 and x_3 side by side; with
+`mixture` and `rising` in sequences of all depths, or ever deeper ones. `gap` asks for
+x_1 and x_3 only, `near-to-far` first for x_1, then for x_2 too, and so on,
+`far-to-near` the other way round, and `random-target` for one of the three at every
+step. `mixture` and `easy-to-hard` ask only for the last symbol of sequences of all
+depths, or ever deeper ones. `by-layers` asks only for x_3 at the end, but has x_1 and
+x_2 read out of the layers below. `none` asks for x_3 alone.
 """
 
 
@@ -61,9 +76,11 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """The loss of the answer at the end, and when every hop was learnt, by way of asking.
+    """The loss of the answer at the end, and when every hop was learnt, by way of
+    asking.
 
-    If only the last symbol is asked for, in sequences of several depths, the final loss at every
+    If only the last symbol is asked for, in sequences of several depths, the final loss
+    at every
     depth is measured, too: it shows what was learnt before the answer.
     """
     by_way: Measures = {f"curriculum_{way}": {} for way in WAYS}
@@ -106,13 +123,16 @@ def drawn(runs: Runs) -> Drawn:
         way, _, _ = name.partition(",")
         ways.setdefault(way, []).append(run)
     figure = draw_panels(hop_panels(ways), 4, shared=True)
-    return {"curricula": ("Partial losses against the step, by the way of asking", figure)}
+    return {
+        "curricula": ("Partial losses against the step, by the way of asking", figure)
+    }
 
 
 def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
     """A panel per way of asking: the partial losses of all its runs against the step.
 
-    What is not asked for yet can be far worse than guessing, which is not what is to be seen.
+    What is not asked for yet can be far worse than guessing, which is not what is to be
+    seen.
     """
     hops = set()
     guesses = list[float]()
@@ -125,7 +145,9 @@ def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
     panels = []
     for way, several in ways.items():
         series = [curve for run in several for curve in run_curves(run, in_order)]
-        panels.append(Panel(way, series, y="loss", levels={"": EMERGES_AT}, limits=limits))
+        panels.append(
+            Panel(way, series, y="loss", levels={"": EMERGES_AT}, limits=limits)
+        )
     return panels
 
 

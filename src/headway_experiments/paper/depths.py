@@ -11,18 +11,32 @@ from headway.sweeps import grid
 from headway.tasks import Retrieval
 from headway.theory import closed_form, theorem_1_bound
 from headway.training import Deepening, Run, RunConfig, fast
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.figures import Panel, Series, draw_panels, numbered
-from headway_experiments.reading import SOLVED, correlations, is_solved, minimum, task_of
+from headway_experiments.reading import (
+    SOLVED,
+    correlations,
+    is_solved,
+    minimum,
+    task_of,
+)
 from headway_experiments.recipes import crossed, paper, smoke
 
 
 def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
-    """`fast` at the full depth with so many layers of one head, in less time, stopped when solved.
+    """`fast` at the full depth with so many layers of one head, in less time, stopped
+    when solved.
 
-    It has smaller batches, a shorter cool-down and the same decay for all: it measures whether
-    every hop is learnt, not how well. Where `fast` deepens (in the fewest layers), it differs from
-    `fast` at the end only.
+    It has smaller batches, a shorter cool-down and the same decay for all: it measures
+    whether every hop is learnt, not how well. Where `fast` deepens (in the fewest
+    layers), it differs from `fast` at the end only.
     """
     base = fast(depth, seed, n_layers=layers)
     ends = {"training.stop_below": 0.9 * SOLVED, "training.checkpoint_every": 0}
@@ -52,8 +66,9 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """The hops that models learn against those that the theory allows; the least layers that solve
-    D hops with any seed; and the steps at which x_1 is learnt with the most layers."""
+    """The hops that models learn against those that the theory allows; the least layers
+    that solve D hops with any seed; and the steps at which x_1 is learnt with the most
+    layers."""
     least = _least_layers(runs)
     first, never = _first_hop(runs)
     beyond = {}
@@ -95,8 +110,9 @@ def _least_layers(runs: Runs) -> dict[int, int]:
 
 
 def _first_hop(runs: Runs) -> tuple[dict[int, float], dict[str, float]]:
-    """Of the runs with the most layers, the mean step by depth at which their first hop emerged,
-    where it did in all of them; and the last steps of those in which it did not, by name."""
+    """Of the runs with the most layers, the mean step by depth at which their first hop
+    emerged, where it did in all of them; and the last steps of those in which it did
+    not, by name."""
     most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
     emerged: dict[int, list[float]] = {}
     never: dict[str, float] = {}
@@ -115,7 +131,9 @@ def _first_hop(runs: Runs) -> tuple[dict[int, float], dict[str, float]]:
 
 
 def reach(config: RunConfig) -> int:
-    """The most hops that the theory allows a model: the furthest x_j that its query can hold."""
+    """The most hops that the theory allows a model: the furthest x_j that its query can
+    hold.
+    """
     flow = config.task.flow()
     assert flow is not None  # as the retrieval problem has one
     holdings = flow.holdings(config.transformer.n_layers, config.transformer.causal)
@@ -125,8 +143,8 @@ def reach(config: RunConfig) -> int:
 
 
 def learnt_hops(run: Run) -> int:
-    """The hops that a run has learnt from x_1 on without a gap: their partial losses are below two
-    thirds of what predicting the candidates' mean costs."""
+    """The hops that a run has learnt from x_1 on without a gap: their partial losses
+    are below two thirds of what predicting the candidates' mean costs."""
     below = run.task.references()["mean of the candidates"] * 2 / 3
     losses = run.metrics()[-1]["partial"].values()
     learnt = takewhile(lambda loss: loss < below, losses)
@@ -149,8 +167,12 @@ def drawn(runs: Runs) -> Drawn:
     return {"depths": ("Hops solved by so many layers, one head a layer", figure)}
 
 
-def depths_panel(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]) -> Panel:
-    """The least layers against the depth, and by depth and layers how many of the models solved."""
+def depths_panel(
+    deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]]
+) -> Panel:
+    """The least layers against the depth, and by depth and layers how many of the
+    models solved.
+    """
     depths = list(range(1, deepest + 1))
     causal = [closed_form(depth, True) for depth in depths]
     unmasked = [closed_form(depth, False) for depth in depths]
@@ -171,7 +193,9 @@ def depths_panel(deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]
     return Panel("", series, "D, retrieval steps", "layers", log=log)
 
 
-def _steps(depths: Sequence[int], layers: Sequence[int], number: int, name: str) -> Series:
+def _steps(
+    depths: Sequence[int], layers: Sequence[int], number: int, name: str
+) -> Series:
     return Series(depths, layers, numbered(number, drawstyle="steps-post"), name)
 
 
@@ -181,7 +205,9 @@ def _dots(places: Sequence[tuple[int, int]], name: str, **look: Any) -> list[Ser
         return []
     depths = [depth for depth, _ in places]
     layers = [n for _, n in places]
-    return [Series(depths, layers, {"color": "black", **look, "ls": "none", "ms": 6}, name)]
+    return [
+        Series(depths, layers, {"color": "black", **look, "ls": "none", "ms": 6}, name)
+    ]
 
 
 RUNS = Group("depths", "hops against layers", runs_of)

@@ -1,4 +1,6 @@
-"""The flow of information, layer by layer (figures 3 and 8 of Musat 2024, for every layer)."""
+"""The flow of information, layer by layer (figures 3 and 8 of Musat 2024, for every
+layer).
+"""
 
 from collections.abc import Sequence
 
@@ -18,16 +20,21 @@ KEY = "blue: new   pale: as before   orange: the circuit's paths, and what is as
 
 @styled
 def draw_flow(
-    flow: Flow, causal: bool, paths: Sequence[AttentionPath], stages: Sequence[Holdings], title: str
+    flow: Flow,
+    causal: bool,
+    paths: Sequence[AttentionPath],
+    stages: Sequence[Holdings],
+    title: str,
 ) -> Figure:
-    """Two maps a layer: to the left who can find whom in it, to the right who then holds what.
+    """Two maps a layer: to the left who can find whom in it, to the right who then
+    holds what.
 
     Args:
         flow: the problem.
         causal: whether a position sees only itself and what stands before it.
         paths: of a circuit.
-        stages: who holds what before the first layer and after each: at best (`Flow.holdings`), or
-            along the circuit (`Flow.along`).
+        stages: who holds what before the first layer and after each: at best
+            (`Flow.holdings`), or along the circuit (`Flow.along`).
         title: printed above.
     """
     layers = len(stages) - 1
@@ -47,9 +54,13 @@ def draw_flow(
         can = flow.attends(flow.marked(before), layer) & flow.visible(causal)
         walked = [flow.ends(path) for path in paths if path.layer == layer]
         _draw_finding(finds, flow, can, could, walked)
-        finds.set_title(f"layer {layer}: who can find whom", fontsize=8, weight="normal")
+        finds.set_title(
+            f"layer {layer}: who can find whom", fontsize=8, weight="normal"
+        )
         _draw_holding(holds, flow, before, after)
-        holds.set_title(f"after layer {layer}: who holds what", fontsize=8, weight="normal")
+        holds.set_title(
+            f"after layer {layer}: who holds what", fontsize=8, weight="normal"
+        )
         could = can
     return figure
 
@@ -83,8 +94,12 @@ def _draw_holding(axes: Axes, flow: Flow, before: Holdings, after: Holdings) -> 
     _ring(axes, [goal])
 
 
-def _draw_map(axes: Axes, cells: np.ndarray, down: Sequence[str], across: Sequence[str]) -> None:
-    axes.imshow(cells, cmap=SHADES, vmin=NOT, vmax=NEW, aspect="auto", interpolation="none")
+def _draw_map(
+    axes: Axes, cells: np.ndarray, down: Sequence[str], across: Sequence[str]
+) -> None:
+    axes.imshow(
+        cells, cmap=SHADES, vmin=NOT, vmax=NEW, aspect="auto", interpolation="none"
+    )
     axes.set_xticks(range(len(across)), map(typeset, across), fontsize=6, rotation=90)
     axes.set_yticks(range(len(down)), map(typeset, down), fontsize=6)
     axes.tick_params(length=0)

@@ -1,5 +1,5 @@
-"""The number of minimal circuits of small models, by what stands in rows without a path, and by
-exchange."""
+"""The number of minimal circuits of small models, by what stands in rows without a
+path, and by exchange."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,15 +40,17 @@ ABLATIONS = ("zero", "uniform", "own", "mean", "resample")
 """The contents of rows without a path, of a head that has paths."""
 
 WAYS = (*ABLATIONS, "exchange")
-"""The ways of counting circuits: by their loss under an ablation, or by what it costs to exchange
-all that is beside them."""
+"""The ways of counting circuits: by their loss under an ablation, or by what it costs
+to exchange all that is beside them."""
 
 SEQUENCES, MOST = 128, 2_000
-"""Held-out sequences, and the sets of paths that are judged at most, a model and ablation."""
+"""Held-out sequences, and the sets of paths that are judged at most, a model and
+ablation.
+"""
 
 Found = dict[str, dict[str, Any]]
-"""By way: `circuits`, and `complete`, true if none can be missing; or `refused`, why none is looked
-for."""
+"""By way: `circuits`, and `complete`, true if none can be missing; or `refused`, why
+none is looked for."""
 
 Solved = tuple[Any, Any]
 """A model, and the task that it solves."""
@@ -71,9 +73,11 @@ def runs_of(scale: str) -> Configs:
 
 
 class Models(Group):
-    """Trained models and others, whose minimal circuits are kept in the folder `minimal`.
+    """Trained models and others, whose minimal circuits are kept in the folder
+    `minimal`.
 
-    Strangers are those of a folder `strangers` beside it (see `arena.families.strangers_in`).
+    Strangers are those of a folder `strangers` beside it (see
+    `arena.families.strangers_in`).
     """
 
     def obtain(self, scale: str, folder: Path, engine: Engine | None) -> None:
@@ -111,7 +115,9 @@ class Models(Group):
             gaps += [f"{family} are not there" for family in sorted(lacking)]
         return gaps
 
-    def models(self, scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]]]:
+    def models(
+        self, scale: str, folder: Path
+    ) -> Iterator[tuple[str, Callable[[], Solved]]]:
         """All models by name, and what makes each."""
         for name, run in super().found(scale, folder).items():
             yield name, lambda run=run: (run.model(), run.task)
@@ -119,8 +125,8 @@ class Models(Group):
 
 
 def others(scale: str, folder: Path) -> Iterator[tuple[str, Callable[[], Solved]]]:
-    """Models that are not trained here: set by hand, built at random around a circuit, compiled by
-    Tracr into two heads, and those of the folder's strangers."""
+    """Models that are not trained here: set by hand, built at random around a circuit,
+    compiled by Tracr into two heads, and those of the folder's strangers."""
     strangers = folder / "strangers"
     has_strangers = is_there(strangers)
     if has_strangers:  # a folder is data, and does not say by itself what is executed
@@ -151,7 +157,9 @@ def _built(family: Family, name: str) -> Solved:
 def _program(family: Family, name: str) -> Solved:
     """With its own selectors as relations."""
     model, task = _built(family, name)
-    selectors = [relation for relation in task.names if relation.startswith("selector ")]
+    selectors = [
+        relation for relation in task.names if relation.startswith("selector ")
+    ]
     return model, offering(task, selectors)
 
 
@@ -179,7 +187,9 @@ def minimal(made: Callable[[], Solved], way: str) -> dict[str, Any]:
 
 
 def by_exchange(made: Callable[[], Solved]) -> dict[str, Any]:
-    """The minimal circuits of a model that are enough with all that is beside them exchanged."""
+    """The minimal circuits of a model that are enough with all that is beside them
+    exchanged.
+    """
     try:
         model, task = made()
         found = discover(model, task, sequences=SEQUENCES, trials=False, workers=1)
@@ -191,10 +201,11 @@ def by_exchange(made: Callable[[], Solved]) -> dict[str, Any]:
 
 
 def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
-    """The minimal circuits of a model under an ablation, with the same threshold under all.
+    """The minimal circuits of a model under an ablation, with the same threshold under
+    all.
 
-    It is the task's own, or else the loss that closes four fifths of the gap between the model's
-    own loss and that without attention.
+    It is the task's own, or else the loss that closes four fifths of the gap between
+    the model's own loss and that without attention.
     """
     try:
         model, task = made()
@@ -209,14 +220,17 @@ def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
     candidates = candidates_among(bench, found.circuit)
     search = Exhaustive(bench.losses, candidates, found.circuit, found.threshold, MOST)
     circuits = [sorted(map(str, paths)) for paths in search.search()]
-    return {"circuits": sorted(circuits), "complete": search.searched == len(search.paths)}
+    return {
+        "circuits": sorted(circuits),
+        "complete": search.searched == len(search.paths),
+    }
 
 
 def measured(found: Mapping[str, Found]) -> Measures:
     """The numbers of circuits, and of sets of heads, by model and way.
 
-    A number is unknown if there is nothing to look for, or if not all sets were judged and fewer
-    than two circuits were found.
+    A number is unknown if there is nothing to look for, or if not all sets were judged
+    and fewer than two circuits were found.
     """
     measures = _counted(found)
     circuits = measures["identifiability_circuits"]
@@ -240,7 +254,9 @@ def measured(found: Mapping[str, Found]) -> Measures:
 
 
 def _counted(found: Mapping[str, Found]) -> Measures:
-    """The minimal circuits of every model and way, and their sets of heads, where known."""
+    """The minimal circuits of every model and way, and their sets of heads, where
+    known.
+    """
     circuits = {}
     heads = {}
     unknown = {}
@@ -276,7 +292,8 @@ def _sets_of_heads(circuits: Sequence[Sequence[str]]) -> set[frozenset[Head]]:
 
 
 def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
-    """By family and way, the models with one circuit or set of heads, and those with any.
+    """By family and way, the models with one circuit or set of heads, and those with
+    any.
 
     Args:
         found: what `measured` gives.
@@ -297,7 +314,9 @@ def _family(model: str) -> str:
 
 
 def drawn(models: Mapping[str, Found]) -> Drawn:
-    """Shares of models with one circuit, and with one set of heads, by way of counting."""
+    """Shares of models with one circuit, and with one set of heads, by way of
+    counting.
+    """
     found = measured(models)
     panels = [
         _shares_panel(found, "circuits", "one minimal circuit"),
@@ -320,5 +339,9 @@ def _shares_panel(found: Measures, of: str, title: str) -> Panel:
 
 
 RUNS = Models("identifiability", "small models, by seed", runs_of)
-TITLE = "how many minimal circuits small models have, under five ablations and by exchange"
-EXPERIMENTS = (Experiment(__file__, "identifiability", TITLE, (RUNS,), measured, drawn),)
+TITLE = (
+    "how many minimal circuits small models have, under five ablations and by exchange"
+)
+EXPERIMENTS = (
+    Experiment(__file__, "identifiability", TITLE, (RUNS,), measured, drawn),
+)

@@ -1,15 +1,25 @@
-"""Section 5 and appendix B: the least number of layers, and which positions share information."""
+"""Section 5 and appendix B: the least number of layers, and which positions share
+information.
+"""
 
 from itertools import combinations, pairwise
 
-from headway.theory import Flow, minimum_layers, retrieval_flow, theorem_1_bound, witness
+from headway.theory import (
+    Flow,
+    minimum_layers,
+    retrieval_flow,
+    theorem_1_bound,
+    witness,
+)
 from headway_experiments.experiment import Drawn, Experiment, Measures
 from headway_experiments.figures import draw_panels
 from headway_experiments.paper.depths import depths_panel
 
 
 def theorem_1() -> Measures:
-    """The exact minimum against the paper's bound, and a circuit of three layers for D = 3."""
+    """The exact minimum against the paper's bound, and a circuit of three layers for D
+    = 3.
+    """
     above = {}
     for depth in range(1, 65):
         bound = theorem_1_bound(depth)
@@ -28,13 +38,20 @@ def bounds() -> Drawn:
 
 
 def shared_information() -> Measures:
-    """The roles that share a piece before any layer, and the growth of what they can get."""
+    """The roles that share a piece before any layer, and the growth of what they can
+    get.
+    """
     flow = retrieval_flow(5)
-    return {"neighbours_share": _neighbours_share(flow), "reach_growth": _reach_growth(flow)}
+    return {
+        "neighbours_share": _neighbours_share(flow),
+        "reach_growth": _reach_growth(flow),
+    }
 
 
 def _neighbours_share(flow: Flow) -> dict[str, float]:
-    """Whether two positions share a piece at the start exactly if they stand side by side."""
+    """Whether two positions share a piece at the start exactly if they stand side by
+    side.
+    """
     starts = dict(zip(flow.roles, flow.starts, strict=True))
     shares = {}
     for i, j in combinations(range(len(starts)), 2):

@@ -1,4 +1,6 @@
-"""Figure 2 (section 4): the language models that are asked, and what their answers say."""
+"""Figure 2 (section 4): the language models that are asked, and what their answers
+say.
+"""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -29,7 +31,9 @@ ASKED: Mapping[str, Mapping[str, Asked]] = {
     scale: {name: Asked(name, None, WHERE, n=n) for name in ("smollm2", "gemma3") if n}
     for scale, n in {"smoke": 0, "fresh": 0, "small": 200, "paper": 500}.items()
 }
-"""The models that packages carry, by scale, and what is asked (the paper: 500 a formulation)."""
+"""The models that packages carry, by scale, and what is asked (the paper: 500 a
+formulation).
+"""
 
 
 class Questions(Group):
@@ -45,7 +49,9 @@ class Questions(Group):
 
     def obtain(self, scale: str, folder: Path, engine: Engine | None) -> None:
         """Asks what is not answered, if there is an engine and the extra `llm`."""
-        for name, asked in ASKED[scale].items() if engine and find_spec("transformers") else ():
+        for name, asked in (
+            ASKED[scale].items() if engine and find_spec("transformers") else ()
+        ):
             with terminal.counting("asked") as watch:
                 ask_local(asked, folder / self.name / name, watch, say=print)
 
@@ -73,7 +79,9 @@ class Questions(Group):
 
 
 def measured(answers: Answers) -> Measures:
-    """The lead over guessing by its protocol, and the share of right answers, in expectation."""
+    """The lead over guessing by its protocol, and the share of right answers, in
+    expectation.
+    """
     above = {}
     accuracy = dict[str, float]()
     equations = dict[str, float]()
@@ -86,11 +94,17 @@ def measured(answers: Answers) -> Measures:
                 accuracy[name] = cell.expectation
             if cell.formulation == "equations":
                 equations[f"{model}, D={cell.depth}"] = cell.expectation
-    return {"llm_above_random": above, "llm_accuracy": accuracy, "llm_equations": equations}
+    return {
+        "llm_above_random": above,
+        "llm_accuracy": accuracy,
+        "llm_equations": equations,
+    }
 
 
 def drawn(answers: Answers) -> Drawn:
-    """Figure 2: the accuracies against depth, by formulation, model and kind, and chance."""
+    """Figure 2: the accuracies against depth, by formulation, model and kind, and
+    chance.
+    """
     panels = []
     for name, lines in _by_formulation(answers).items():
         series = []
@@ -107,7 +121,9 @@ Point = tuple[int, float, tuple[float, float]]
 
 
 def _by_formulation(answers: Answers) -> dict[str, dict[str, list[Point]]]:
-    """Points by formulation and label: of every model, what it says and what guessing gives."""
+    """Points by formulation and label: of every model, what it says and what guessing
+    gives.
+    """
     found: dict[str, dict[str, list[Point]]] = {}
     for model, its_cells in answers.items():
         whose = f"{model}, " if len(answers) > 1 else ""

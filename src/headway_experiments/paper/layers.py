@@ -1,4 +1,6 @@
-"""Section 7: what models of few and many layers learn, with and without the curriculum."""
+"""Section 7: what models of few and many layers learn, with and without the
+curriculum.
+"""
 
 import statistics
 from collections.abc import Callable
@@ -8,7 +10,14 @@ from itertools import pairwise
 from headway.recipes import changed
 from headway.training import Implicit, Run, RunConfig
 from headway_experiments.curricula import FinalHop
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.figures import Panel, draw_panels, means, numbered
 from headway_experiments.reading import Row, by_run, correlations, final_loss, in_order
 from headway_experiments.recipes import base, crossed, paper, roomy, smoke
@@ -17,10 +26,12 @@ WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
 
 
 def runs_of(curriculum: bool, scale: str) -> Configs:
-    """Section 7: one to eight layers, eight seeds each; D = 5 with the curriculum, 3 without.
+    """Section 7: one to eight layers, eight seeds each; D = 5 with the curriculum, 3
+    without.
 
-    Small: D = 4 instead of 5, layers of four heads, width 64, trained as `fast` trains; with the
-    curriculum one to six layers, without it 1, 2, 3, 4, 6 and 8 layers, three seeds.
+    Small: D = 4 instead of 5, layers of four heads, width 64, trained as `fast` trains;
+    with the curriculum one to six layers, without it 1, 2, 3, 4, 6 and 8 layers, three
+    seeds.
     """
     asked = {} if curriculum else {"training.curriculum": FinalHop()}
     config = _config(curriculum, scale)
@@ -45,7 +56,9 @@ def _config(curriculum: bool, scale: str) -> Callable[[int, int], RunConfig]:
 
 
 def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
-    """As printed: 8 heads, width 128, 10 000 steps of 512 from 2^20 sequences, Adam 1e-3."""
+    """As printed: 8 heads, width 128, 10 000 steps of 512 from 2^20 sequences, Adam
+    1e-3.
+    """
     printed = {
         "model.n_layers": layers,
         "model.n_heads": 8,
@@ -101,7 +114,8 @@ def final_losses(runs: Runs) -> Measures:
 def by_layers(with_ic: Runs, without: Runs) -> Measures:
     """Section 7: final losses, and when every hop is learnt, by number of layers.
 
-    Whether later hops need more layers is judged by the final partial losses, averaged over all
+    Whether later hops need more layers is judged by the final partial losses, averaged
+    over all
     runs: every number of layers counts the same.
     """
     points = {}
@@ -135,8 +149,8 @@ def _with_curriculum(run: Run) -> Row:
 
 
 def drawn(with_ic: Runs, without: Runs) -> Drawn:
-    """Figure 4: final losses by number of layers, with and without the curriculum; and the partial
-    losses with it."""
+    """Figure 4: final losses by number of layers, with and without the curriculum; and
+    the partial losses with it."""
     both = []
     groups = {"with the curriculum": with_ic, "without": without}
     for i, (name, group) in enumerate(groups.items()):
@@ -149,10 +163,14 @@ def drawn(with_ic: Runs, without: Runs) -> Drawn:
     for i, name in enumerate(hops):
         hopwise += means(_against_layers(with_ic, name), numbered(i, marker=True), name)
     limits = {"ylim": (0, 1.08)}
-    final = Panel("final losses", both, "layers", "final validation loss", limits=limits)
+    final = Panel(
+        "final losses", both, "layers", "final validation loss", limits=limits
+    )
     title = "partial losses, with the curriculum"
     partial_losses = Panel(title, hopwise, "layers", limits=limits)
-    return {"fig4": ("Final loss by number of layers", draw_panels([final, partial_losses]))}
+    return {
+        "fig4": ("Final loss by number of layers", draw_panels([final, partial_losses]))
+    }
 
 
 def _against_layers(group: Runs, hop: str | None = None) -> list[tuple[float, float]]:

@@ -18,8 +18,8 @@ from headway_experiments.recipes import paper, roomy, smoke
 
 
 def transformer_d(scale: str) -> Configs:
-    """Section 9: Transformer D, 24 layers of one head without MLPs, D = 4; a checkpoint every 80
-    steps.
+    """Section 9: Transformer D, 24 layers of one head without MLPs, D = 4; a checkpoint
+    every 80 steps.
 
     Small: four seeds of `fast` with 7 layers, which have MLPs.
     """
@@ -70,7 +70,9 @@ def measured(run: Run) -> Row:
 
 def _last_over_first(timeline: Timeline) -> float | None:
     """The step at which the last path emerged, over that of the first one."""
-    dated = [history.emerged for history in timeline.paths if history.emerged is not None]
+    dated = [
+        history.emerged for history in timeline.paths if history.emerged is not None
+    ]
     if not dated:
         return None
     # What emerged by chance at the start counts from the first checkpoint after it.
@@ -78,7 +80,9 @@ def _last_over_first(timeline: Timeline) -> float | None:
     return max(dated) / first
 
 
-def _reuse(run: Run, needs: Mapping[str, Collection[AttentionPath]]) -> dict[str, float]:
+def _reuse(
+    run: Run, needs: Mapping[str, Collection[AttentionPath]]
+) -> dict[str, float]:
     """The number of paths that hops share with the next."""
     reuse = {}
     traced = [hop for hop in run.task.hops if hop in needs]
@@ -102,8 +106,8 @@ def _induction_first(emerged: Mapping[AttentionPath, float | None]) -> bool:
 
 
 def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | None:
-    """True if the query came to look at x_1, at x_2, … in this order, at either of their places;
-    None if it looks at one of them only."""
+    """True if the query came to look at x_1, at x_2, … in this order, at either of
+    their places; None if it looks at one of them only."""
     first: dict[int, float] = {}
     for path, step in emerged.items():
         ends = path.relation.ends or ("s0", "s0")
@@ -118,8 +122,8 @@ def _looks_in_order(emerged: Mapping[AttentionPath, float | None]) -> bool | Non
 
 
 def _fall_over_plateau(run: Run) -> float | None:
-    """The steps that x_1's loss takes from 90 % of its plateau to 0.25, against those that it
-    stayed above; None if it never falls."""
+    """The steps that x_1's loss takes from 90 % of its plateau to 0.25, against those
+    that it stayed above; None if it never falls."""
     plateau = run.task.references()["mean of the candidates"]
     left = _first_below(run, 0.9 * plateau)
     down = _first_below(run, plateau / 3)
@@ -168,7 +172,10 @@ def paths(runs: Runs) -> Drawn:
         panels = _attention_panels(saved_timeline(run))
         if panels:
             title = f"Attention along every path of {name} during training"
-            drawn[f"appendix-d-{name}"] = title, draw_panels(panels, columns=4, shared=True)
+            drawn[f"appendix-d-{name}"] = (
+                title,
+                draw_panels(panels, columns=4, shared=True),
+            )
     return drawn
 
 
@@ -198,7 +205,11 @@ EXPERIMENTS = tuple(
     Experiment(__file__, name, title, (D,), partial(by_run, row=measured), draw)
     for name, title, draw in (
         ("fig6", "the losses of Transformer D during training (section 9)", LOSSES),
-        ("fig7", "the circuit of Transformer D, and when its paths emerged (section 9)", emerged),
+        (
+            "fig7",
+            "the circuit of Transformer D, and when its paths emerged (section 9)",
+            emerged,
+        ),
         ("appendix-d", "attention along every path during training", paths),
     )
 )

@@ -8,7 +8,14 @@ from headway.recipes import changed
 from headway.replace import Bench, Circuit, Uniform, jaccard
 from headway.tasks import Retrieval
 from headway.training import Run, held_out
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.paper.transformer_d import D, figures_of
 from headway_experiments.reading import Row, by_run, least_heads, taken_apart, task_of
 from headway_experiments.recipes import paper, roomy, smoke
@@ -75,7 +82,9 @@ def measured(run: Run) -> Row:
 
 
 def _first_uniform(run: Run, found: Discovery) -> float:
-    """The loss of the circuit with its first useful head uniform, on the evidence's sequences."""
+    """The loss of the circuit with its first useful head uniform, on the evidence's
+    sequences.
+    """
     sequences = found.evidence.sequences
     seed = run.config.seed
     batch = held_out(run.task, sequences, seed, run.device, "certificate")
@@ -85,7 +94,9 @@ def _first_uniform(run: Run, found: Discovery) -> float:
 
 
 def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
-    """True if the first useful head joins the two tokens of every pair (whatever else it does)."""
+    """True if the first useful head joins the two tokens of every pair (whatever else
+    it does).
+    """
     first = circuit.useful_heads[:1]
     relations = {path.relation for path in circuit.paths if path.at in first}
     seconds = range(2, 2 * depth + 1, 2)
@@ -94,23 +105,32 @@ def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
 
 
 def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
-    """The paths of heads above the first useful one: rank of the layer, and relation."""
+    """The paths of heads above the first useful one: rank of the layer, and
+    relation.
+    """
     layers = circuit.useful_layers
     first = circuit.useful_heads[:1]
-    return [(layers.index(p.layer), p.relation) for p in circuit.paths if p.at not in first]
+    return [
+        (layers.index(p.layer), p.relation) for p in circuit.paths if p.at not in first
+    ]
 
 
 def maps(abc: Runs, d: Runs) -> Drawn:
     """Appendix C: the attention of every layer."""
     stems = {"appendix-c-abc": abc, "appendix-c-d": d}.items()
-    drawn = [figures_of(runs, "attention", stem, "Attention maps") for stem, runs in stems]
+    drawn = [
+        figures_of(runs, "attention", stem, "Attention maps") for stem, runs in stems
+    ]
     return drawn[0] | drawn[1]
 
 
 FIG5 = partial(figures_of, name="circuit", stem="fig5", title="Circuit")
 ABC = Group("abc", "Transformers A, B, C", transformers_abc, taken_apart=True)
 CIRCUITS = "the circuits of Transformers A, B and C (section 8)"
-MAPS, COSTS = "attention maps of every layer", "what replacing heads and cutting paths costs"
+MAPS, COSTS = (
+    "attention maps of every layer",
+    "what replacing heads and cutting paths costs",
+)
 EXPERIMENTS = (
     Experiment(__file__, "fig5", CIRCUITS, (ABC,), circuits, FIG5),
     Experiment(__file__, "appendix-c", MAPS, (ABC, D), circuits, maps),

@@ -1,8 +1,9 @@
 """Two hops in context among distractor chains (Guo et al. 2025, arXiv 2502.13913).
 
-The source trains attention of three layers on the end alone. It reports a plateau, on which the
-model guesses among the ends, then a sudden change to a *sequential query*: tokens copy the one
-before, the query finds the bridge, and then the end. Here the bridge may be asked for as well.
+The source trains attention of three layers on the end alone. It reports a plateau, on
+which the model guesses among the ends, then a sudden change to a *sequential query*:
+tokens copy the one before, the query finds the bridge, and then the end. Here the
+bridge may be asked for as well.
 """
 
 from dataclasses import replace
@@ -18,7 +19,14 @@ from headway.relations import AttentionPath
 from headway.tasks import Batch, Task
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.asked import altered
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, taken_apart
 from headway_experiments.recipes import by_seed
@@ -26,8 +34,8 @@ from headway_experiments.talk.induction import unseen
 from headway_experiments.tasks import TwoHops
 
 SEEDS = range(3210, 3220)
-"""The seeds that are judged; settings were chosen with seeds 2000 to 2008, and 3200 to 3202 in a
-setting of five chains at constant rates, which one of two learnt."""
+"""The seeds that are judged; settings were chosen with seeds 2000 to 2008, and 3200 to
+3202 in a setting of five chains at constant rates, which one of two learnt."""
 
 SOLVED = 0.9
 """The share of right ends above which a model has learnt both hops."""
@@ -36,8 +44,8 @@ PLATEAU, LEARNT = 0.9, 0.1
 """The shares of log(chains) between which a loss counts as falling."""
 
 NAMES = {0: "previous token", 1: "after same token"}
-"""The right names of the first two heads of a sequential query when nothing is told. The third
-follows what the second has found, which no relation between tokens says."""
+"""The right names of the first two heads of a sequential query when nothing is told.
+The third follows what the second has found, which no relation between tokens says."""
 
 SMOKE = {"steps": 40, "cooldown_steps": 0, "patience": 0, "warmup_steps": 10}
 """Far too short to learn anything."""
@@ -93,7 +101,9 @@ def end(scale: str) -> Configs:
 
 
 def guesses(run: Run) -> Row:
-    """The probability of the ends of all chains, and the share of right answers, at last."""
+    """The probability of the ends of all chains, and the share of right answers, at
+    last.
+    """
     task = cast(TwoHops, run.task)
     batch = unseen(run)
     chances = predictions(run.transformer(), batch).softmax(-1)[:, 0]
@@ -111,7 +121,9 @@ def end_accuracy(run: Run) -> float:
 
 
 def looks(run: Run) -> dict[str, float]:
-    """The query's mean attention to the bridge in layer 1, and to the end in layer 2."""
+    """The query's mean attention to the bridge in layer 1, and to the end in layer
+    2.
+    """
     batch = unseen(run)
     patterns = attention_patterns(run.transformer(), batch.inputs)
     assert batch.roles is not None
@@ -126,7 +138,8 @@ def looks(run: Run) -> dict[str, float]:
 
 
 def fall(run: Run) -> float | None:
-    """The share of the last attempt's steps until the end is learnt in which its loss falls.
+    """The share of the last attempt's steps until the end is learnt in which its loss
+    falls.
 
     None if it never is.
     """
@@ -146,7 +159,9 @@ def _first_below(run: Run, level: float) -> float | None:
 
 
 def is_sequential(run: Run) -> bool:
-    """True if its circuit copies the token before, then finds the bridge, and then the end."""
+    """True if its circuit copies the token before, then finds the bridge, and then the
+    end.
+    """
     if not taken_apart(run):
         return False
     paths = saved_discovery(run).circuit.paths
@@ -174,7 +189,9 @@ def blind(run: Run) -> dict[str, str]:
     """The name of every head's mechanism when neither roles nor relations are told."""
     known = run.read(FILE)
     if known is None:
-        found = discover(run.transformer(), untold(run.task), seed=0, trials=False, workers=1)
+        found = discover(
+            run.transformer(), untold(run.task), seed=0, trials=False, workers=1
+        )
         heads = found.circuit.mechanisms.items()
         known = {f"L{layer}.H{head}": str(what) for (layer, head), what in heads}
         with run.writing():
@@ -183,8 +200,8 @@ def blind(run: Run) -> dict[str, str]:
 
 
 def with_bridge(run: Run) -> Row:
-    """One run of three layers that is asked for the bridge, too: what it learns, how, and how
-    its heads are read."""
+    """One run of three layers that is asked for the bridge, too: what it learns, how,
+    and how its heads are read."""
     accuracy = end_accuracy(run)
     has_learnt = accuracy > SOLVED
     judged = verdicts(saved_discovery(run)) if taken_apart(run) else []
@@ -211,14 +228,21 @@ def _named_blindly(run: Run) -> dict[str, float]:
 
 
 def measured(three: Runs, two: Runs, alone: Runs) -> Measures:
-    """Accuracies, mechanisms and readings with the bridge asked for; guesses without."""
-    in_two = {"two_hops_two_layers": {name: end_accuracy(run) for name, run in two.items()}}
+    """Accuracies, mechanisms and readings with the bridge asked for; guesses
+    without.
+    """
+    in_two = {
+        "two_hops_two_layers": {name: end_accuracy(run) for name, run in two.items()}
+    }
     return by_run(three, with_bridge) | in_two | by_run(alone, guesses)
 
 
 def drawn(three: Runs, two: Runs, alone: Runs) -> Drawn:
     """Losses of the end against the step."""
-    with_bridge = {"three layers": losses(three, "end"), "two layers": losses(two, "end")}
+    with_bridge = {
+        "three layers": losses(three, "end"),
+        "two layers": losses(two, "end"),
+    }
     without = {"three layers": losses(alone, "end")}
     y = "loss of the end, nats"
     panels = [
@@ -230,7 +254,12 @@ def drawn(three: Runs, two: Runs, alone: Runs) -> Drawn:
 
 TITLE = "two hops in context among distractors (Guo et al. 2025, arXiv 2502.13913)"
 GROUPS = (
-    Group("two-hops", "three layers, bridge and end", lambda s: both(3, s), taken_apart=True),
+    Group(
+        "two-hops",
+        "three layers, bridge and end",
+        lambda s: both(3, s),
+        taken_apart=True,
+    ),
     Group("two-hops-two-layers", "two layers, bridge and end", lambda s: both(2, s)),
     Group("two-hops-end", "three layers, the end alone", end),
 )

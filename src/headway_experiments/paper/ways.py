@@ -1,9 +1,10 @@
 """The way in which a model follows a chain: jumping over facts, or passing symbols on.
 
-A model that *jumps* has its query read facts further down the chain (s0←s4, …); in between, facts
-may have gathered more than their own pair (pointer doubling). A model that *passes on* reads the
-next fact alone, in layer after layer, and symbols come up to the query one fact a layer (assembly
-line). Cutting paths, not attention, tells which way a hop comes: see `Way`.
+A model that *jumps* has its query read facts further down the chain (s0←s4, …); in
+between, facts may have gathered more than their own pair (pointer doubling). A model
+that *passes on* reads the next fact alone, in layer after layer, and symbols come up to
+the query one fact a layer (assembly line). Cutting paths, not attention, tells which
+way a hop comes: see `Way`.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +24,9 @@ SEQUENCES = 256
 """Sequences that every loss is over; no step of the run saw them."""
 
 HALF = 0.5
-"""The share of what was learnt of a hop that a cut must cost, for the hop to depend on it."""
+"""The share of what was learnt of a hop that a cut must cost, for the hop to depend on
+it.
+"""
 
 LABELS = ("jumps", "passes on", "both", "neither")
 Label = str
@@ -34,19 +37,21 @@ Label = str
 class Way:
     """A model's losses when one kind of path is cut, in all layers and heads at once.
 
-    A path between two facts of a chain, or from the query to a fact, leads some facts further.
-    A *jump* leads two or more. A *pass* leads from a fact to the next. (The query's path to the
-    first fact is neither: all algorithms need it.) What a cut costs a hop is the rise of its loss
-    over what had been learnt of it, mean of the candidates less loss: 0 if nothing is lost, 1 if
-    all is, more if what is predicted then is worse than the mean. A hop depends on what costs it
-    half or more. A hop that is not learnt (its loss is 0.5 or more) has nothing to lose: 0.
+    A path between two facts of a chain, or from the query to a fact, leads some facts
+    further. A *jump* leads two or more. A *pass* leads from a fact to the next. (The
+    query's path to the
+    first fact is neither: all algorithms need it.) What a cut costs a hop is the rise
+    of its loss over what had been learnt of it, mean of the candidates less loss: 0 if
+    nothing is lost, 1 if all is, more if what is predicted then is worse than the mean.
+    A hop depends on what costs it half or more. A hop that is not learnt (its loss is
+    0.5 or more) has nothing to lose: 0.
 
     Attributes:
         losses: by hop, of the whole model.
         jumps: what cutting all jumps costs every hop.
         passes: what cutting all passes costs it.
-        layers: the layers that some hop depends on, by cutting all attention to other positions,
-            one layer at a time.
+        layers: the layers that some hop depends on, by cutting all attention to other
+            positions, one layer at a time.
     """
 
     losses: Mapping[str, float]
@@ -59,11 +64,12 @@ class Way:
         """The algorithm, told by the hops from x_2 on.
 
         - `neither`: some hop, x_1 among them, is not learnt.
-        - `jumps`: every one of them depends on jumps, and x_2 not on passes. (A later hop may, too:
+        - `jumps`: every one of them depends on jumps, and x_2 not on passes. (A later
+          hop may, too:
           in pointer doubling the fact that is jumped to has first read the next.)
         - `passes on`: every one depends on passes, and none on jumps.
-        - `both`: anything else, such as hops that depend on both, or on either alone, or one hop on
-          jumps and another on passes.
+        - `both`: anything else, such as hops that depend on both, or on either alone,
+          or one hop on jumps and another on passes.
         """
         if any(loss >= EMERGES_AT for loss in self.losses.values()):
             return "neither"
@@ -105,7 +111,9 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
 
 
 def jumping(query: int, key: int) -> bool:
-    """True if a path from one fact of a chain to another (0: the query) jumps over a fact."""
+    """True if a path from one fact of a chain to another (0: the query) jumps over a
+    fact.
+    """
     return key - query >= 2
 
 
@@ -119,14 +127,16 @@ def without(task: Task, cut: Callable[[int, int], bool]) -> TapOf:
 
     Args:
         task: the retrieval problem.
-        cut: whether a path is cut, by the numbers of the facts that it leads from and to; 0 is
-            the query.
+        cut: whether a path is cut, by the numbers of the facts that it leads from and
+            to; 0 is the query.
     """
 
     def tap_of(batch: Batch) -> Tap:
         inputs = batch.inputs
         length = batch.inputs.shape[1]
-        off = torch.zeros(len(inputs), length, length, dtype=torch.bool, device=inputs.device)
+        off = torch.zeros(
+            len(inputs), length, length, dtype=torch.bool, device=inputs.device
+        )
         for name, edges in task.edges(batch).items():
             if edges.use == "path" and cut(*facts(Relation(name))):
                 off |= edges.mask(length)

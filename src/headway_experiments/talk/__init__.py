@@ -1,6 +1,13 @@
 """The talk's mechanisms (Bietti, April 2025), as experiments."""
 
-from headway_experiments.talk import composition, induction, khop, memories, noise, recall
+from headway_experiments.talk import (
+    composition,
+    induction,
+    khop,
+    memories,
+    noise,
+    recall,
+)
 
 MODULES = (memories, recall, induction, noise, khop, composition)
 

@@ -1,9 +1,9 @@
 """Weights as associative memories, written down rather than trained.
 
-A memory W = Σ_z α_z u_f(z) e_zᵀ keeps pairs of an item z and its class f(z), with e_z and u_k
-vectors that are orthonormal, or nearly so as random ones are; what is recalled of z is the class
-argmax_k u_kᵀ W e_z (Cabannes, Dohmatob and Bietti 2024, arXiv 2310.02984; Bietti et al. 2023, arXiv
-2306.00802).
+A memory W = Σ_z α_z u_f(z) e_zᵀ keeps pairs of an item z and its class f(z), with e_z
+and u_k vectors that are orthonormal, or nearly so as random ones are; what is recalled
+of z is the class argmax_k u_kᵀ W e_z (Cabannes, Dohmatob and Bietti 2024, arXiv
+2310.02984; Bietti et al. 2023, arXiv 2306.00802).
 
 Throughout, `keys` are the e_z, `values` the u_k, and `classes` the f(z).
 """
@@ -29,7 +29,9 @@ def random_vectors(
 def orthonormal_vectors(
     count: int, size: int, generator: torch.Generator
 ) -> Float[Tensor, "{count} {size}"]:
-    """Orthonormal vectors in a random direction, in double precision; no more than `size`."""
+    """Orthonormal vectors in a random direction, in double precision; no more than
+    `size`.
+    """
     return torch.linalg.qr(torch.randn(size, count, generator=generator).double()).Q.T
 
 
@@ -44,8 +46,8 @@ def logits(weights: Weights, values: Values, keys: Keys) -> Float[Tensor, "item 
 
 
 def is_recalled(weights: Weights, values: Values, keys: Keys, classes: Classes) -> Each:
-    """1 for every item whose class has the largest logit of all, else 0; their mean is R(W, W*) of
-    Bietti et al. 2023."""
+    """1 for every item whose class has the largest logit of all, else 0; their mean is
+    R(W, W*) of Bietti et al. 2023."""
     return (logits(weights, values, keys).argmax(-1) == classes).to(keys.dtype)
 
 
@@ -59,8 +61,8 @@ def one_step(
 ) -> Weights:
     """W after one step of gradient descent on the cross-entropy from W = 0.
 
-    It is rate · Σ_z p(z) Σ_k (1{f(z) = k} - p(k|z)) u_k e_zᵀ, where p(k|z) is what is predicted
-    with W = 0 (arXiv 2306.00802): a memory of the right pairs.
+    It is rate · Σ_z p(z) Σ_k (1{f(z) = k} - p(k|z)) u_k e_zᵀ, where p(k|z) is what is
+    predicted with W = 0 (arXiv 2306.00802): a memory of the right pairs.
 
     Args:
         values: the u_k.
@@ -68,9 +70,14 @@ def one_step(
         classes: the f(z).
         frequencies: p(z), which sum to 1.
         rate: the learning rate.
-        before: logits that are there with W = 0, as of a residual stream; by default zero.
+        before: logits that are there with W = 0, as of a residual stream; by default
+            zero.
     """
-    logits = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
+    logits = (
+        torch.zeros(len(keys), len(values), dtype=keys.dtype)
+        if before is None
+        else before
+    )
     descent = -logits.softmax(-1)
     items = torch.arange(len(keys))
     descent[items, classes] += 1
@@ -88,8 +95,8 @@ def scheme(name: str, frequencies: Each, d_model: int) -> Each:
     """The strength α_z of every item in a memory of width d (arXiv 2310.02984).
 
     Args:
-        name: `all` items alike, all by their `frequency`, or only the `first` d/8, the most
-            frequent ones, alike: no more than there is room for.
+        name: `all` items alike, all by their `frequency`, or only the `first` d/8, the
+            most frequent ones, alike: no more than there is room for.
         frequencies: p(z), the most frequent item first.
         d_model: d.
     """
@@ -113,12 +120,15 @@ def error(
 
 
 def unseen(frequencies: Each, samples: int, generator: torch.Generator) -> float:
-    """The share of items that were not sampled before: the error if there is room for all.
+    """The share of items that were not sampled before: the error if there is room for
+    all.
 
     For frequencies ∝ z^-a it falls as samples^(-1 + 1/a) (arXiv 2310.02984).
     """
     chances = torch.rand(samples, generator=generator, dtype=frequencies.dtype)
-    seen = torch.searchsorted(frequencies.cumsum(0), chances).clamp(max=len(frequencies) - 1)
+    seen = torch.searchsorted(frequencies.cumsum(0), chances).clamp(
+        max=len(frequencies) - 1
+    )
     left = frequencies.clone()
     left[seen] = 0
     return left.sum().item()

@@ -1,5 +1,5 @@
-"""The capacity of a model, the largest of a series of tasks that it learns, and its growth with the
-parameters."""
+"""The capacity of a model, the largest of a series of tasks that it learns, and its
+growth with the parameters."""
 
 import math
 import statistics
@@ -31,7 +31,9 @@ def items_for(parameters: float) -> int:
 
 
 def information(items: float) -> float:
-    """N log N, the nats that it takes to name the class, out of N, of each of N items."""
+    """N log N, the nats that it takes to name the class, out of N, of each of N
+    items.
+    """
     return items * math.log(items)
 
 
@@ -50,9 +52,9 @@ def accuracy(run: Run, everything: Batch) -> float:
 def capacity(shares: Mapping[float, float]) -> float | None:
     """The capacity, from the accuracy by how much there was to keep.
 
-    It is where the accuracy falls through `BAR` behind the largest number at which it does not lie
-    below, interpolated linearly in the number's logarithm; None if it lies below at all numbers,
-    or at none behind the largest.
+    It is where the accuracy falls through `BAR` behind the largest number at which it
+    does not lie below, interpolated linearly in the number's logarithm; None if it lies
+    below at all numbers, or at none behind the largest.
     """
     counts = sorted(shares)
     kept = [i for i, count in enumerate(counts) if shares[count] >= BAR]
@@ -72,8 +74,8 @@ class Kept:
 
     Attributes:
         name: ends in `,seed=S`.
-        count: how much it keeps; if that was not bracketed, a bound: the largest number that was
-            tried if that was kept, the smallest if none was.
+        count: how much it keeps; if that was not bracketed, a bound: the largest number
+            that was tried if that was kept, the smallest if none was.
         is_bracketed: whether some run kept less and some run all.
         attention: numbers that are trained in attention.
         mlp: those in MLPs.
@@ -109,9 +111,11 @@ def measures(kept: Sequence[Kept], kind: str, what: str) -> Measures:
 
 
 def slopes(kept: Iterable[Kept]) -> dict[str, float]:
-    """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
+    """Seed by seed, the slope of log(what is kept) against log(parameters) over all
+    shapes.
 
-    Bounds count as what is kept, so a slope that leaves the series is at least drawn to that side.
+    Bounds count as what is kept, so a slope that leaves the series is at least drawn to
+    that side.
     """
     return powers(grouped((one.seed, one.point) for one in kept))
 
@@ -143,7 +147,9 @@ def capacities(
 
 
 def _kept(name: str, shares: Mapping[float, float], size: tuple[int, int]) -> Kept:
-    """The capacity by the shares kept of ever more; or the end that was reached or not."""
+    """The capacity by the shares kept of ever more; or the end that was reached or
+    not.
+    """
     count = capacity(shares)
     if count is not None:
         return Kept(name, count, True, *size)
@@ -153,8 +159,8 @@ def _kept(name: str, shares: Mapping[float, float], size: tuple[int, int]) -> Ke
 
 
 def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
-    """Capacity against trained parameters: a dot per model, a straight line per kind on two
-    logarithmic axes, and one of slope 1.
+    """Capacity against trained parameters: a dot per model, a straight line per kind on
+    two logarithmic axes, and one of slope 1.
 
     Args:
         kinds: models by kind, of which at least one was bracketed.
@@ -173,8 +179,12 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
     return Panel("", series, "trained parameters", kept, log="xy")
 
 
-def _points_and_line(points: Sequence[tuple[float, float]], name: str, number: int) -> list[Series]:
-    """Models by size, and the line that fits them, which has the name if there is one."""
+def _points_and_line(
+    points: Sequence[tuple[float, float]], name: str, number: int
+) -> list[Series]:
+    """Models by size, and the line that fits them, which has the name if there is
+    one.
+    """
     line = _fitted(points, name, number)
     sizes = [size for size, _ in points]
     counts = [count for _, count in points]
@@ -182,7 +192,9 @@ def _points_and_line(points: Sequence[tuple[float, float]], name: str, number: i
     return [*line, Series(sizes, counts, look, "" if line else name)]
 
 
-def _fitted(points: Sequence[tuple[float, float]], name: str, number: int) -> list[Series]:
+def _fitted(
+    points: Sequence[tuple[float, float]], name: str, number: int
+) -> list[Series]:
     """The power that fits points best, if they are of more than one size."""
     sizes = sorted({size for size, _ in points})
     if len(sizes) < 2:

@@ -1,5 +1,5 @@
-"""k-fold composition, and the curriculum that it needs (Wang, Nichani et al. 2025, arXiv
-2505.23683).
+"""k-fold composition, and the curriculum that it needs (Wang, Nichani et al. 2025,
+arXiv 2505.23683).
 
 Trained as the recipe `composition` trains: at every place of every sequence.
 """
@@ -10,7 +10,14 @@ from headway.dynamics import hop_steps
 from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Run, held_out
 from headway_experiments.curricula import Scheduled
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.figures import draw_panels
 from headway_experiments.paper.curricula import hop_panels
 from headway_experiments.reading import accuracies, in_order, task_of
@@ -27,8 +34,9 @@ SIZES: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int, i
     "small": ((3, 4, 5), (1, 2, 4), (1, 2, 3, 4), 10, 2_500),
     "smoke": ((2, 3), (1, 2), (1, 2), 1, 60),
 }
-"""By scale the N to try, the k that are asked together, and alone, seeds, and the most steps. With
-the last N all k are also asked for one after the other. A run ends when its loss is below 0.01."""
+"""By scale the N to try, the k that are asked together, and alone, seeds, and the most
+steps. With the last N all k are also asked for one after the other. A run ends when its
+loss is below 0.01."""
 
 
 def curricula(scale: str) -> Configs:
@@ -55,10 +63,11 @@ def curricula(scale: str) -> Configs:
 def fields(
     symbols: int, asked: tuple[int, ...], curriculum: Curriculum, seed: int
 ) -> dict[str, Any]:
-    """Of a run of the model that the largest k takes, with hidden permutations of its own.
+    """Of a run of the model that the largest k takes, with hidden permutations of its
+    own.
 
-    Hops that rise are all asked in the second half of the steps. There is no warm-up, in which
-    steps would count for less than later ones.
+    Hops that rise are all asked in the second half of the steps. There is no warm-up,
+    in which steps would count for less than later ones.
     """
     return {
         "task.asked": asked,
@@ -73,7 +82,9 @@ def fields(
 
 
 def way_of(run: Run) -> str:
-    """The way in which a run is asked for its hops: one k alone, several at once, or one by one."""
+    """The way in which a run is asked for its hops: one k alone, several at once, or
+    one by one.
+    """
     if isinstance(run.config.training.curriculum, Scheduled):
         return "easy-to-hard"
     return "alone" if run.task.n_hops == 1 else "mixture"
@@ -97,12 +108,13 @@ def learnt(run: Run) -> dict[int, float]:
 
 
 def measured(runs: Runs) -> Measures:
-    """Accuracies of the largest k with the most symbols, by way of asking; steps; orders; growth.
+    """Accuracies of the largest k with the most symbols, by way of asking; steps;
+    orders; growth.
 
-    Growth compares the steps of the largest k with those of one hop: per further hop, (t_K /
-    t_1)^(1 / (K - 1)), and against K times as many, t_K / (K t_1). A k that is never learnt counts
-    with all steps that were made, so growth is then at least so much. A mixture that learns nothing
-    is not in order.
+    Growth compares the steps of the largest k with those of one hop: per further hop,
+    (t_K / t_1)^(1 / (K - 1)), and against K times as many, t_K / (K t_1). A k that is
+    never learnt counts with all steps that were made, so growth is then at least so
+    much. A mixture that learns nothing is not in order.
     """
     hardest = _hardest(runs)
     times: dict[str, dict[int, float]] = {}
@@ -121,7 +133,9 @@ def measured(runs: Runs) -> Measures:
         if way == "mixture":
             most = max(taken)
             measures["composition_in_order"][name] = in_order(run) or 0.0
-            measures["composition_times_linear"][which] = taken[most] / (most * taken[1])
+            measures["composition_times_linear"][which] = taken[most] / (
+                most * taken[1]
+            )
     for which, taken in times.items():
         most = max(taken)
         if most == 1 or 1 not in taken:
@@ -159,6 +173,10 @@ def drawn(runs: Runs) -> Drawn:
 
 
 SEEDED = "seed", "task.hidden"
-RUNS = Group("khop-curriculum", "k-fold composition, by what is asked", curricula, seeded=SEEDED)
+RUNS = Group(
+    "khop-curriculum", "k-fold composition, by what is asked", curricula, seeded=SEEDED
+)
 TITLE = "k-fold composition asked for alone, for all k at once, or one after the other"
-EXPERIMENTS = (Experiment(__file__, "khop-curriculum", TITLE, (RUNS,), measured, drawn),)
+EXPERIMENTS = (
+    Experiment(__file__, "khop-curriculum", TITLE, (RUNS,), measured, drawn),
+)

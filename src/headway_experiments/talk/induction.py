@@ -1,16 +1,18 @@
-"""In-context bigrams: why it takes two layers, and how an induction head is learnt as three
-associative memories (Bietti et al. 2023, arXiv 2306.00802).
+"""In-context bigrams: why it takes two layers, and how an induction head is learnt as
+three associative memories (Bietti et al. 2023, arXiv 2306.00802).
 
-The simplified model has two layers of one head, no norms and no MLPs. W_Q is the identity,
-embeddings, places, read-out, W_V and the first W_O are random and stay. W_K of both layers and the
-second W_O start at zero and are trained. Only in-context outputs are asked for.
+The simplified model has two layers of one head, no norms and no MLPs. W_Q is the
+identity, embeddings, places, read-out, W_V and the first W_O are random and stay. W_K
+of both layers and the second W_O start at zero and are trained. Only in-context outputs
+are asked for.
 
-*Probes* count how many of the associations that it needs are in a weight (section 4): of the i → i'
-that a matrix is to hold, the share of the i for which i' has the largest score. They are read off
+*Probes* count how many of the associations that it needs are in a weight (section 4):
+of the i → i' that a matrix is to hold, the share of the i for which i' has the largest
+score. They are read off
 the weights of a simplified model alone: no sequence is needed.
 
-The source prints its rates for embeddings of length √d; here they have length 1, which multiplies
-rates by d. As printed, a score is divided by √d here too.
+The source prints its rates for embeddings of length √d; here they have length 1, which
+multiplies rates by d. As printed, a score is divided by √d here too.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +28,14 @@ from headway.judge import saved_discovery
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, held_out
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.figures import Panel, curves, draw_panels, losses
 from headway_experiments.reading import Row, accuracies, by_run, task_of
 from headway_experiments.recipes import by_seed, moving
@@ -44,11 +53,14 @@ SEQUENCES = 1024
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
 
-SIMPLE = TransformerConfig(n_layers=2, n_heads=1, d_mlp=0, norm="none", init="associative")
+SIMPLE = TransformerConfig(
+    n_layers=2, n_heads=1, d_mlp=0, norm="none", init="associative"
+)
 
 
 def ordinary(n_layers: int, scale: str) -> Configs:
-    """Ordinary transformers, trained as `fast` trains: maps that start orthogonal, Muon.
+    """Ordinary transformers, trained as `fast` trains: maps that start orthogonal,
+    Muon.
 
     Small: sequences of 64, and only in-context outputs are asked for.
     """
@@ -77,14 +89,19 @@ def ordinary(n_layers: int, scale: str) -> Configs:
     if scale == "smoke":
         task = replace(task, length=24, n_tokens=12, n_triggers=2)
         model = replace(model, d_model=32, d_mlp=32)
-        short = {"steps": 250, "batch_size": 32, "cooldown_steps": 120, "eval_examples": 128}
+        short = {
+            "steps": 250,
+            "batch_size": 32,
+            "cooldown_steps": 120,
+            "eval_examples": 128,
+        }
         training = replace(training, **short)
     return by_seed(RunConfig(task, model, training), _seeds(scale))
 
 
 def simple(weights: str, scale: str) -> Configs:
-    """Simplified models, all three weights trained together, with checkpoints every few steps; or
-    one after the other, in the same number of steps.
+    """Simplified models, all three weights trained together, with checkpoints every few
+    steps; or one after the other, in the same number of steps.
 
     Small: T = 32, width 128, batches of 32.
     """
@@ -112,20 +129,22 @@ def simple(weights: str, scale: str) -> Configs:
 
 
 def three_steps(scale: str) -> Configs:
-    """Three steps of gradient descent: the second layer's W_O, then its W_K, then the first layer's
-    W_K, each from zero (section 5). One trigger twice among tokens that are equally frequent; one
-    large batch a step.
+    """Three steps of gradient descent: the second layer's W_O, then its W_K, then the
+    first layer's W_K, each from zero (section 5). One trigger twice among tokens that
+    are equally frequent; one large batch a step.
 
-    While attention is uniform a position sees the mean of what came before. So the first step
-    stores in W_OV of the second layer that a token is more often followed, at a trigger, by itself
-    than by others: outputs are in the context, other tokens are there by chance. The second step
-    raises the scores of the positions that say the output, and what these have in common is that
-    the trigger was before them. The third step should do the same one layer below, for the place
-    before.
+    While attention is uniform a position sees the mean of what came before. So the
+    first step stores in W_OV of the second layer that a token is more often followed,
+    at a trigger, by itself
+    than by others: outputs are in the context, other tokens are there by chance. The
+    second step raises the scores of the positions that say the output, and what these
+    have in common is that the trigger was before them. The third step should do the
+    same one layer below, for the place before.
 
-    A step's rate makes no difference to its own probe, as its weight starts from zero, only to
-    those of later steps: the first must not make the model certain, and the second must make
-    attention sharp. So the second has a rate 2000 times as large.
+    A step's rate makes no difference to its own probe, as its weight starts from zero,
+    only to
+    those of later steps: the first must not make the model certain, and the second must
+    make attention sharp. So the second has a rate 2000 times as large.
     """
     sizes = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}
     length, d_model, batch = sizes.get(scale, (8, 96, 512))
@@ -159,20 +178,26 @@ def in_context_accuracy(run: Run) -> float:
     return accuracies(run, unseen(run))["in-context"]
 
 
-def recalled(scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " item"]) -> float:
+def recalled(
+    scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " item"]
+) -> float:
     """The share of the items of which the answer has the largest score."""
     return scores.argmax(1).eq(answers).double().mean().item()
 
 
 def moves(model: Transformer, layer: int) -> Float[Tensor, "d_model d_model"]:
-    """The map from what a layer's heads read to what they write, W_O W_V, without the biases."""
+    """The map from what a layer's heads read to what they write, W_O W_V, without the
+    biases.
+    """
     attention = model.layers[layer].attn
     return attention.out.weight @ attention.qkv.weight.chunk(3)[2]
 
 
 @torch.no_grad()
 def output_recall(model: Transformer, task: Bigrams) -> float:
-    """The share of possible outputs that the second layer reads out when it sees them."""
+    """The share of possible outputs that the second layer reads out when it sees
+    them.
+    """
     tokens = torch.arange(task.n_tokens)
     tokens = tokens[~torch.isin(tokens, task.frequent())]
     moved = moves(model, 1)
@@ -182,8 +207,8 @@ def output_recall(model: Transformer, task: Bigrams) -> float:
 
 @torch.no_grad()
 def trigger_recall(model: Transformer, task: Bigrams) -> float:
-    """The share of triggers that look, in the second layer, for positions to which the first layer
-    brought the same trigger.
+    """The share of triggers that look, in the second layer, for positions to which the
+    first layer brought the same trigger.
 
     The first layer brings W_O W_V e of a token e, the remapped token.
     """
@@ -195,9 +220,9 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
 
 @torch.no_grad()
 def previous_recall(model: Transformer, task: Bigrams) -> float:
-    """The share of places that look, in the first layer, for the place before them, among the
-    places that they can see. The first place is left out; so is the last if sequences are pairs, as
-    no output stands there."""
+    """The share of places that look, in the first layer, for the place before them,
+    among the places that they can see. The first place is left out; so is the last if
+    sequences are pairs, as no output stands there."""
     assert model.pos_embed is not None  # models of these experiments learn places
     places = model.pos_embed.weight
     scores = _scores(model, 0, places, places)
@@ -224,7 +249,11 @@ def chances(task: Bigrams) -> dict[str, float]:
     """The mean of every probe if all scores are random."""
     seen = torch.arange(2, _after_outputs(task) + 1).double()
     previous = (1 / seen).mean().item()
-    return {OUTPUT: 1 / task.vocabulary, TRIGGER: 1 / task.n_triggers, PREVIOUS: previous}
+    return {
+        OUTPUT: 1 / task.vocabulary,
+        TRIGGER: 1 / task.n_triggers,
+        PREVIOUS: previous,
+    }
 
 
 def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
@@ -240,14 +269,16 @@ def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
 
 
 def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:
-    """The scores [query, key] of vectors [query, d_model] with others [key, d_model]."""
+    """The scores [query, key] of vectors [query, d_model] with others [key,
+    d_model].
+    """
     queries, keys, _ = model.layers[layer].attn.qkv.weight.chunk(3)
     return (asking @ queries.T) @ (asked @ keys.T).T
 
 
 def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
-    """One layer against two, the heads that are found in two, and the order in which the three
-    associative memories of an induction head are learnt."""
+    """One layer against two, the heads that are found in two, and the order in which
+    the three associative memories of an induction head are learnt."""
     heads = {}
     for name, run in two.items():
         is_taken_apart = run.read("circuit.json") is not None
@@ -258,8 +289,12 @@ def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
             by_stages = final_in_context_loss(stages[name])
             gain[name] = by_stages - final_in_context_loss(run)
     return {
-        "induction_one_layer": {name: in_context_accuracy(run) for name, run in one.items()},
-        "induction_two_layers": {name: in_context_accuracy(run) for name, run in two.items()},
+        "induction_one_layer": {
+            name: in_context_accuracy(run) for name, run in one.items()
+        },
+        "induction_two_layers": {
+            name: in_context_accuracy(run) for name, run in two.items()
+        },
         "induction_heads": heads,
         **by_run(joint, memories),
         "induction_joint_gain": gain,
@@ -267,7 +302,9 @@ def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
 
 
 def memories(run: Run) -> Row:
-    """The contents of the three trained weights of a run at last, with their dates and order."""
+    """The contents of the three trained weights of a run at last, with their dates and
+    order.
+    """
     steps, recalled = histories(run)
     last = {}
     dates = {}
@@ -282,8 +319,9 @@ def memories(run: Run) -> Row:
 
 
 def has_induction_head(run: Run) -> bool:
-    """True if the run's circuit explains the model, and has a previous-token head in its first
-    layer and, in its second, one that attends from a trigger to what followed it."""
+    """True if the run's circuit explains the model, and has a previous-token head in
+    its first layer and, in its second, one that attends from a trigger to what followed
+    it."""
     discovery = saved_discovery(run)
     paths = {(layer, relation) for layer, _, relation in discovery.circuit.paths}
     looks_back = (0, PREVIOUS_TOKEN) in paths
@@ -301,10 +339,14 @@ def halfway(run: Run, probe: str, values: Sequence[float]) -> float:
     return (chances(task_of(run.config, Bigrams))[probe] + values[-1]) / 2
 
 
-def settled(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
-    """The step at which a curve rises above a level for good, interpolated; None if it ends below.
+def settled(
+    steps: Sequence[int], values: Sequence[float], level: float
+) -> float | None:
+    """The step at which a curve rises above a level for good, interpolated; None if it
+    ends below.
 
-    A probe of a few triggers is above the level by chance now and then; that does not count.
+    A probe of a few triggers is above the level by chance now and then; that does not
+    count.
     """
     below = [i for i, value in enumerate(values) if value <= level]
     start = below[-1] if below else 0
@@ -315,7 +357,9 @@ def probes(run: Run) -> Row:
     """The three probes after the three steps of a run."""
     model = run.transformer()
     task = task_of(run.config, Bigrams)
-    return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
+    return {
+        f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()
+    }
 
 
 def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
@@ -324,41 +368,75 @@ def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     ordinary = {"one layer": one, "two layers": two}
     simplified = {"together": joint, "one by one": stages}
     panels = []
-    for title, pair in (("Ordinary transformers", ordinary), ("Three weights", simplified)):
+    for title, pair in (
+        ("Ordinary transformers", ordinary),
+        ("Three weights", simplified),
+    ):
         if any(pair.values()):
             lines = {name: losses(runs, "in-context") for name, runs in pair.items()}
-            panels.append(Panel(title, curves(lines), y="loss of in-context outputs, nats"))
+            panels.append(
+                Panel(title, curves(lines), y="loss of in-context outputs, nats")
+            )
     if panels:
         title = "In-context outputs: losses against the step"
         drawn["induction-losses"] = title, draw_panels(panels)
     if joint:
         figure = draw_panels([_recall_panel(joint)])
-        drawn["induction-recall"] = "Memory-recall probes of the three trained weights", figure
+        drawn["induction-recall"] = (
+            "Memory-recall probes of the three trained weights",
+            figure,
+        )
     return drawn
 
 
 def _recall_panel(runs: Runs) -> Panel:
     """The share that every probe recalls, against the step."""
-    lines: dict[str, list[tuple[list[int], list[float]]]] = {name: [] for name in PROBES}
+    lines: dict[str, list[tuple[list[int], list[float]]]] = {
+        name: [] for name in PROBES
+    }
     for run in runs.values():
         steps, recalled = histories(run)
         for name, values in recalled.items():
             lines[name].append((steps, values))
     limits = {"ylim": (0, 1.05)}
-    return Panel("Memory recall", curves(lines), y="share recalled", log="steps", limits=limits)
+    return Panel(
+        "Memory recall", curves(lines), y="share recalled", log="steps", limits=limits
+    )
 
 
-TITLE = "induction heads: two layers against one, and the order in which they are learnt"
+TITLE = (
+    "induction heads: two layers against one, and the order in which they are learnt"
+)
 TWO_LAYERS = "ordinary transformers of two layers"
 GROUPS = (
-    Group("induction-one-layer", "ordinary transformers of one layer", partial(ordinary, 1)),
-    Group("induction-two-layers", TWO_LAYERS, partial(ordinary, 2), True, threshold=0.2),
-    Group("induction-joint", "the simplified model, trained jointly", partial(simple, JOINT)),
-    Group("induction-stages", "the simplified model, stage by stage", partial(simple, STAGES)),
+    Group(
+        "induction-one-layer",
+        "ordinary transformers of one layer",
+        partial(ordinary, 1),
+    ),
+    Group(
+        "induction-two-layers", TWO_LAYERS, partial(ordinary, 2), True, threshold=0.2
+    ),
+    Group(
+        "induction-joint",
+        "the simplified model, trained jointly",
+        partial(simple, JOINT),
+    ),
+    Group(
+        "induction-stages",
+        "the simplified model, stage by stage",
+        partial(simple, STAGES),
+    ),
 )
-STEPS = (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),)
+STEPS = (
+    Group(
+        "three-gradient-steps", "the simplified model, one step a weight", three_steps
+    ),
+)
 THREE = "three steps of gradient descent, one a weight, towards an induction head"
 EXPERIMENTS = (
     Experiment(__file__, "induction", TITLE, GROUPS, measured, drawn),
-    Experiment(__file__, "three-gradient-steps", THREE, STEPS, partial(by_run, row=probes)),
+    Experiment(
+        __file__, "three-gradient-steps", THREE, STEPS, partial(by_run, row=probes)
+    ),
 )

@@ -1,6 +1,8 @@
-"""The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv 2402.09268).
+"""The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv
+2402.09268).
 
-Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at every place.
+Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at every
+place.
 """
 
 from dataclasses import replace
@@ -14,8 +16,22 @@ from headway.replace import attention_along
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.theory import closed_form
 from headway.training import Run, RunConfig, held_out
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
-from headway_experiments.figures import Panel, Series, draw_panels, means, numbered, run_curves
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
+from headway_experiments.figures import (
+    Panel,
+    Series,
+    draw_panels,
+    means,
+    numbered,
+    run_curves,
+)
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import crossed
 
@@ -24,8 +40,8 @@ SOLVED = 0.98
 
 
 class Size(NamedTuple):
-    """What is asked and trained at a scale: the k, layers to try, seeds, steps; numbers of symbols
-    and places; heads and dimensions of a model."""
+    """What is asked and trained at a scale: the k, layers to try, seeds, steps; numbers
+    of symbols and places; heads and dimensions of a model."""
 
     asked: tuple[int, ...]
     layers: tuple[int, ...]
@@ -42,9 +58,10 @@ SIZES = {
     "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, 6, 80, 4, 64),
     "smoke": Size((1, 2), (1, 3), 1, 120, 6, 16, 4, 32),
 }
-"""By scale. Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places instead of 100;
-and six symbols instead of four. With four, the places that matter are so near that a layer of four
-heads gathers them, and two layers come near to solving two hops; so paper has two."""
+"""By scale. Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places
+instead of 100; and six symbols instead of four. With four, the places that matter are
+so near that a layer of four heads gathers them, and two layers come near to solving two
+hops; so paper has two."""
 
 
 def by_layers(scale: str) -> Configs:
@@ -74,7 +91,9 @@ def by_layers(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """Accuracies by k and layers, against the layers that k takes; attention along find^j."""
+    """Accuracies by k and layers, against the layers that k takes; attention along
+    find^j.
+    """
     names = "accuracy", "enough", "too_few", "as_expected", "attention", "in_order"
     measures: Measures = {f"khop_{name}": {} for name in names}
     for name, run in runs.items():
@@ -107,7 +126,8 @@ def hop_accuracies(run: Run) -> dict[int, float]:
 
 
 def weakest_layer(run: Run, hops: int) -> float:
-    """The share of attention that the best head of a layer sends along its best find^j, in
+    """The share of attention that the best head of a layer sends along its best find^j,
+    in
     sequences that ask for so many hops: the least over all layers but the first."""
     by_find = torch.tensor(list(find_attention(run, hops).values()))  # [j, layer, head]
     return by_find.amax((0, 2))[1:].min().item()
@@ -115,9 +135,13 @@ def weakest_layer(run: Run, hops: int) -> float:
 
 @torch.no_grad()
 def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
-    """Mean attention along find^j, [layer, head], by j, in sequences that ask for so many hops."""
+    """Mean attention along find^j, [layer, head], by j, in sequences that ask for so
+    many hops.
+    """
     task = task_of(run.config, Hops)
-    several = held_out(task, 64 * task.n_depths, run.config.seed, run.device, "attention")
+    several = held_out(
+        task, 64 * task.n_depths, run.config.seed, run.device, "attention"
+    )
     number = several.inputs[:, 0] - task.n_symbols
     asked = number == task.asked.index(hops)
     batch = Batch(several.inputs[asked], several.targets[asked], several.roles[asked])
@@ -131,8 +155,8 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """Accuracy by k and layers, with the k that so many layers solve by the theory; losses and
-    attention of the deepest run of the first seed."""
+    """Accuracy by k and layers, with the k that so many layers solve by the theory;
+    losses and attention of the deepest run of the first seed."""
     table: dict[int, list[tuple[int, float]]] = {}
     for run in runs.values():
         points = table.setdefault(run.config.transformer.n_layers, [])
@@ -143,10 +167,14 @@ def drawn(runs: Runs) -> Drawn:
         label = f"k ≤ {max(enough)}" if enough else "none"
         solved += means(points, numbered(i, marker=True), f"{layers} layers: {label}")
     most = max(table)
-    deepest = next(run for run in runs.values() if run.config.transformer.n_layers == most)
+    deepest = next(
+        run for run in runs.values() if run.config.transformer.n_layers == most
+    )
     hops = run_curves(deepest, deepest.task.hops)
     title = f"{most} layers, seed {deepest.config.seed}"
-    accuracies = Panel("accuracy, and what is enough", solved, "hops k", "share of right answers")
+    accuracies = Panel(
+        "accuracy, and what is enough", solved, "hops k", "share of right answers"
+    )
     losses = Panel(title, hops, y="cross-entropy (nats)")
     figure = draw_panels([accuracies, losses, _attention_panel(deepest)])
     return {"khop-depth": ("Hops against layers", figure)}
@@ -163,7 +191,9 @@ def _attention_panel(run: Run) -> Panel:
     for i, values in enumerate(zip(*strongest, strict=True)):
         look = numbered(i, marker=True)
         series.append(Series(hops, values, look, f"layer {i + 1}"))
-    return Panel(f"attention along find^j, k = {k}", series, "j", "of the strongest head")
+    return Panel(
+        f"attention along find^j, k = {k}", series, "j", "of the strongest head"
+    )
 
 
 RUNS = Group("khop-depth", "all k at once, by layers", by_layers)

@@ -1,11 +1,11 @@
-"""Weights as associative memories: how much they hold, and what one gradient step stores (Cabannes
-et al. 2024, arXiv 2310.02984; Bietti et al. 2023, arXiv 2306.00802; Nichani et al. 2024, arXiv
-2412.06538).
+"""Weights as associative memories: how much they hold, and what one gradient step
+stores (Cabannes et al. 2024, arXiv 2310.02984; Bietti et al. 2023, arXiv 2306.00802;
+Nichani et al. 2024, arXiv 2412.06538).
 
-A sequence is one item, so attention has nothing to choose from, and a model of one layer without
-norms and positions is x + W_O W_V x with x = e_z: a linear memory, W_V being a frozen rotation.
-With attention that says nothing and an MLP it is x + W_out act(W_in x). Embeddings and read-out
-are random and stay.
+A sequence is one item, so attention has nothing to choose from, and a model of one
+layer without norms and positions is x + W_O W_V x with x = e_z: a linear memory, W_V
+being a frozen rotation. With attention that says nothing and an MLP it is x + W_out
+act(W_in x). Embeddings and read-out are random and stay.
 """
 
 import statistics
@@ -20,7 +20,14 @@ import torch
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
 from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 from headway_experiments.reading import Row, by_run, power, task_of
 from headway_experiments.recipes import moving
@@ -32,8 +39,9 @@ from headway_experiments.trained import Trained
 BARE = TransformerConfig(n_layers=1, norm="none", positions="none", init="associative")
 
 LINEAR = [0.35 * 1.1**i for i in range(20)]
-"""N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It
-is wide enough to bracket a capacity that grows with another power of them, too."""
+"""N log N over the parameters of a linear memory: the series of runs that brackets its
+capacity. It is wide enough to bracket a capacity that grows with another power of them,
+too."""
 MLP = [0.4 * 1.2**i for i in range(9)]
 """N log N over the parameters of an MLP, likewise."""
 
@@ -47,12 +55,16 @@ EXPECTED = {
     "all": lambda a: 0.0,
     "samples": lambda a: 1 - 1 / a,
 }
-"""The expected fall of the error with the width, or with the samples: minus the power."""
+"""The expected fall of the error with the width, or with the samples: minus the
+power.
+"""
 WIDTHS = (8, 16, 32, 64, 128, 256)
 SAMPLES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 N_ITEMS, N_CLASSES, N_SAMPLED = 4_000, 5, 200_000
 REPEATS = 10
-"""Draws of all vectors, or of samples, over which an error is averaged: the laws are of means."""
+"""Draws of all vectors, or of samples, over which an error is averaged: the laws are of
+means.
+"""
 
 LINEAR_SHAPES = {
     "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
@@ -69,12 +81,16 @@ SHAPES = {"linear": LINEAR_SHAPES, "mlp": MLP_SHAPES}
 
 
 def series(kind: str, scale: str) -> Configs:
-    """Linear memories of the identity, or memories in an MLP, trained on all items at once."""
+    """Linear memories of the identity, or memories in an MLP, trained on all items at
+    once.
+    """
     return _series(*SHAPES[kind][scale])
 
 
 def longer(scale: str) -> Configs:
-    """Some of both with three times the steps, to see whether steps or parameters limit them."""
+    """Some of both with three times the steps, to see whether steps or parameters limit
+    them.
+    """
     seeds = SHAPES["linear"][scale][1]
     if scale == "smoke":
         return _series([(6, 0)], seeds, LINEAR[7::6], 900)
@@ -97,7 +113,9 @@ def one_step(scale: str) -> Configs:
     for d in widths:
         model = replace(BARE, d_model=d, d_mlp=0)
         for seed in seeds:
-            configs[f"d={d},items={items},seed={seed}"] = RunConfig(task, model, training, seed)
+            configs[f"d={d},items={items},seed={seed}"] = RunConfig(
+                task, model, training, seed
+            )
     return configs
 
 
@@ -107,7 +125,9 @@ def _series(
     shares: Sequence[float],
     steps: int = 300,
 ) -> Configs:
-    """Memories of every shape, of fewer items and more: shares of the trained parameters."""
+    """Memories of every shape, of fewer items and more: shares of the trained
+    parameters.
+    """
     seeds = tuple(seeds)
     configs: Configs = {}
     for d, m in shapes:
@@ -125,9 +145,16 @@ def _series(
     return configs
 
 
-def _training(trained: str, steps: int, rate: float, items: int, **more: Any) -> TrainingConfig:
+def _training(
+    trained: str, steps: int, rate: float, items: int, **more: Any
+) -> TrainingConfig:
     """All items at every step; measured at the end."""
-    ends = {"eval_every": steps, "eval_examples": items, "checkpoint_every": 0, "save_every": steps}
+    ends = {
+        "eval_every": steps,
+        "eval_examples": items,
+        "checkpoint_every": 0,
+        "save_every": steps,
+    }
     return moving(Trained(trained), steps, rate, items, **ends, **more)
 
 
@@ -138,7 +165,9 @@ def shape(model: TransformerConfig) -> str:
 
 def size(model: TransformerConfig) -> tuple[int, int]:
     """The number of trained parameters: W_O, and W_in and W_out."""
-    return (model.d_model**2 if model.attn_only else 0), capacity.trained_numbers(model)[1]
+    return (model.d_model**2 if model.attn_only else 0), capacity.trained_numbers(
+        model
+    )[1]
 
 
 def every_item(run: Run) -> Batch:
@@ -154,7 +183,9 @@ def kept(runs: Runs) -> list[capacity.Kept]:
 
 
 def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
-    """Capacities of linear and MLP memories, their slopes, and whether more steps change them."""
+    """Capacities of linear and MLP memories, their slopes, and whether more steps
+    change them.
+    """
     measures: Measures = {}
     known: dict[str, float] = {}
     for kind, runs in (("linear", linear), ("mlp", with_mlp)):
@@ -175,7 +206,8 @@ def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
 
 
 def gradient(runs: Runs) -> Measures:
-    """One step from zero, trained and written down, and memories of items of unequal frequency.
+    """One step from zero, trained and written down, and memories of items of unequal
+    frequency.
 
     What is not trained is drawn by the runs' seeds.
     """
@@ -201,7 +233,9 @@ def seeds_of(runs: Runs) -> tuple[int, ...]:
 
 
 def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
-    """The largest distance of logits after one step from the lemma's, for orthonormal vectors."""
+    """The largest distance of logits after one step from the lemma's, for orthonormal
+    vectors.
+    """
     errors = {}
     for n_items, n_classes in ((16, 16), (64, 64), (64, 8)):
         for seed in seeds:
@@ -226,7 +260,9 @@ def _error_of_logits(n_items: int, n_classes: int, seed: int) -> float:
 
 
 def _as_written(run: Run) -> float:
-    """The distance of a run's logits from those of the step written down, against the largest."""
+    """The distance of a run's logits from those of the step written down, against the
+    largest.
+    """
     task = task_of(run.config, Associations)
     model = run.transformer()
     keys = model.embed.weight
@@ -242,9 +278,11 @@ def _as_written(run: Run) -> float:
 
 
 def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
-    """The fall of errors, as a power of width and of samples, against the expected power.
+    """The fall of errors, as a power of width and of samples, against the expected
+    power.
 
-    Every number is a measured exponent over the expected one; where none is expected (all items
+    Every number is a measured exponent over the expected one; where none is expected
+    (all items
     kept alike: the error stays), the exponent itself.
     """
     measures: Measures = {f"zipf_{name}": {} for name in EXPECTED}
@@ -262,8 +300,12 @@ def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
 
 
 @cache
-def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int, float]]:
-    """The error by width, for every scheme, and by samples (`samples`), for every a and seed."""
+def zipf_errors(
+    seeds: tuple[int, ...],
+) -> dict[tuple[str, float, int], dict[int, float]]:
+    """The error by width, for every scheme, and by samples (`samples`), for every a and
+    seed.
+    """
     curves = {}
     for seed in seeds:
         for (name, a), errors in _errors_of(seed).items():
@@ -286,8 +328,8 @@ def _errors_of(seed: int) -> dict[tuple[str, float], dict[int, list[float]]]:
 def _drawn_errors(
     classes: torch.Tensor, generator: torch.Generator
 ) -> Iterator[tuple[str, float, int, float]]:
-    """A scheme, a, width and error of every memory, with vectors drawn anew; then those of what
-    has not been seen, with samples in place of widths."""
+    """A scheme, a, width and error of every memory, with vectors drawn anew; then those
+    of what has not been seen, with samples in place of widths."""
     for d in WIDTHS:
         keys = memory.random_vectors(N_ITEMS, d, generator)
         values = memory.random_vectors(N_CLASSES, d, generator)
@@ -310,13 +352,15 @@ def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     if not any(one.is_bracketed for some in found.values() for one in some):
         return {}
     title = "Associations kept, N log N, against trained parameters"
-    figure = draw_panels([capacity.capacity_panel(found, "N log N at 99 % accuracy, nats")])
+    figure = draw_panels(
+        [capacity.capacity_panel(found, "N log N at 99 % accuracy, nats")]
+    )
     return {"associative-memory": (title, figure)}
 
 
 def draw_gradient(runs: Runs) -> Drawn:
-    """A panel per exponent of the frequencies, and one for the samples: errors, dotted the power
-    expected."""
+    """A panel per exponent of the frequencies, and one for the samples: errors, dotted
+    the power expected."""
     errors: dict[tuple[str, float], list[tuple[int, float]]] = {}
     for (name, a, _), curve in zipf_errors(seeds_of(runs)).items():
         errors.setdefault((name, a), []).extend(curve.items())
@@ -354,12 +398,18 @@ def _falling(
 
 MLPS = "memories in an MLP, by width, hidden width and items"
 SERIES = (
-    Group("memories-linear", "linear memories, by width and items", partial(series, "linear")),
+    Group(
+        "memories-linear",
+        "linear memories, by width and items",
+        partial(series, "linear"),
+    ),
     Group("memories-mlp", MLPS, partial(series, "mlp")),
     Group("memories-longer", "some of both, trained for longer", longer),
 )
 STEP = (Group("memories-one-step", "one gradient step from zero, by width", one_step),)
-KEPT = "how many associations a linear map and an MLP keep (arXiv 2310.02984, 2412.06538)"
+KEPT = (
+    "how many associations a linear map and an MLP keep (arXiv 2310.02984, 2412.06538)"
+)
 STORED = "what one gradient step from zero stores (arXiv 2306.00802, 2310.02984)"
 CAPACITY, GRADIENT = "associative-memory", "gradient-memory"
 EXPERIMENTS = (

@@ -1,5 +1,5 @@
-"""In-context bigrams with noise: an MLP keeps what often follows a trigger, attention finds what
-only the context tells (Chen, Bruna and Bietti 2024, arXiv 2406.03068).
+"""In-context bigrams with noise: an MLP keeps what often follows a trigger, attention
+finds what only the context tells (Chen, Bruna and Bietti 2024, arXiv 2406.03068).
 
 Measured is which part of a model says noise, and what is left when that part is cut.
 """
@@ -28,28 +28,43 @@ from headway_experiments.truncation.cuts import Cut, Truncation
 from headway_experiments.truncation.weights import matrices
 
 INNER = "W_Q W_K W_V W_O W_in W_out"
-"""Embeddings and read-out stay as they were drawn, and there are no biases that learn: a token's
-frequency can then be kept by layers alone."""
+"""Embeddings and read-out stay as they were drawn, and there are no biases that learn:
+a token's frequency can then be kept by layers alone."""
 
 
 def noisy(scale: str) -> Configs:
-    """Two layers with MLPs; one trigger, after which the noise token comes half of the time.
+    """Two layers with MLPs; one trigger, after which the noise token comes half of the
+    time.
 
-    Small: 32 characters, sequences of 32, width 64, Adam, only in-context outputs and the noise in
-    their place asked for.
+    Small: 32 characters, sequences of 32, width 64, Adam, only in-context outputs and
+    the noise in their place asked for.
     """
-    task = Bigrams(length=32, n_tokens=32, n_triggers=1, noise=0.5, asked_at="in-context")
+    task = Bigrams(
+        length=32, n_tokens=32, n_triggers=1, noise=0.5, asked_at="in-context"
+    )
     model = TransformerConfig(
         n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
     )
     every = {"eval_every": 20, "checkpoint_every": 30}
-    training = moving(Trained(INNER), 900, 5e-3, 32, warmup_steps=20, cooldown_steps=450, **every)
+    training = moving(
+        Trained(INNER), 900, 5e-3, 32, warmup_steps=20, cooldown_steps=450, **every
+    )
     seeds = 10
     if scale == "paper":
         task = replace(task, length=256, n_tokens=65, asked_at="all")
         model = replace(model, d_model=256, d_mlp=1024)
-        plain = {"optimizer": "sgd", "momentum": 0.9, "learning_rate": 0.1, "warmup_steps": 0}
-        longer = {"steps": 5000, "batch_size": 512, "cooldown_steps": 0, "checkpoint_every": 100}
+        plain = {
+            "optimizer": "sgd",
+            "momentum": 0.9,
+            "learning_rate": 0.1,
+            "warmup_steps": 0,
+        }
+        longer = {
+            "steps": 5000,
+            "batch_size": 512,
+            "cooldown_steps": 0,
+            "checkpoint_every": 100,
+        }
         training = replace(training, **plain, **longer)
         seeds = 5
     if scale == "smoke":
@@ -107,8 +122,8 @@ def _counted(which: Tensor) -> Tensor:
 
 
 def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
-    """The 95 % interval of by how much a cut raises the share of outputs said, by the bootstrap
-    over the sequences that both were asked; the same draws every time."""
+    """The 95 % interval of by how much a cut raises the share of outputs said, by the
+    bootstrap over the sequences that both were asked; the same draws every time."""
     generator = torch.Generator().manual_seed(0)
     count = len(intact.asked)
     drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
@@ -120,7 +135,9 @@ def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
 
 
 def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float, Said]:
-    """The likeliest tokens of the last weights, with the last layer's W_in and W_out cut."""
+    """The likeliest tokens of the last weights, with the last layer's W_in and W_out
+    cut.
+    """
     task = task_of(run.config, Bigrams)
     model = run.transformer()
     batch = unseen(run)
@@ -135,11 +152,11 @@ def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float,
 
 @torch.no_grad()
 def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, float]:
-    """By how much the last layer's MLP, and its attention, raise the noise token's logit over that
-    of the output, on average over clean in-context outputs.
+    """By how much the last layer's MLP, and its attention, raise the noise token's
+    logit over that of the output, on average over clean in-context outputs.
 
-    The last norm is taken with the scale that it has on the whole stream, so that what layers add
-    to the stream adds up in logits.
+    The last norm is taken with the scale that it has on the whole stream, so that what
+    layers add to the stream adds up in logits.
     """
     assert task.noise_token is not None  # the task is one with noise
     _, cache = model.run_with_cache(
@@ -164,7 +181,9 @@ def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, flo
 
 
 def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
-    """The steps of a run's checkpoints, and the margins of the last MLP and attention at each."""
+    """The steps of a run's checkpoints, and the margins of the last MLP and attention
+    at each.
+    """
     task = task_of(run.config, Bigrams)
     batch = unseen(run).part(slice(DATED))
     steps = run.checkpoint_steps()
@@ -180,9 +199,10 @@ def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
 def learning(run: Run) -> Row:
     """The effect of cutting the last MLP of a run, and the dates of its parts.
 
-    The MLP has learnt the noise when its margin for the noise token is halfway from where it began
-    to its largest; attention has learnt the output when its margin against the noise token is. If
-    one of the two is not learnt, or not kept, the MLP does not count as first.
+    The MLP has learnt the noise when its margin for the noise token is halfway from
+    where it began to its largest; attention has learnt the output when its margin
+    against the noise token is. If one of the two is not learnt, or not kept, the MLP
+    does not count as first.
     """
     cut = by_fraction(run)
     intact = cut[1.0]
@@ -202,15 +222,17 @@ def learning(run: Run) -> Row:
         "noisy_says_noise": intact.noise - cut[0.0].noise,
         "noisy_mlp_date": mlp,
         "noisy_attention_date": attention,
-        "noisy_mlp_first": mlp is not None and attention is not None and mlp < attention,
+        "noisy_mlp_first": mlp is not None
+        and attention is not None
+        and mlp < attention,
     }
 
 
 def _dates(
     steps: list[int], mlp: list[float], attention: list[float]
 ) -> tuple[float | None, float | None]:
-    """The steps at which the MLP is for noise by half, and attention against it; None of both if
-    one is not in the end."""
+    """The steps at which the MLP is for noise by half, and attention against it; None
+    of both if one is not in the end."""
     against = [-margin for margin in attention]
     first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
     second = crossing(steps, against, (against[0] + max(against)) / 2)
@@ -224,8 +246,8 @@ RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 def drawn(runs: Runs) -> Drawn:
-    """The margins of the last MLP and attention for the noise, against the step; and the shares of
-    tokens at clean outputs with the last MLP cut to low rank."""
+    """The margins of the last MLP and attention for the noise, against the step; and
+    the shares of tokens at clean outputs with the last MLP cut to low rank."""
     parts: dict[str, list[Any]] = {"last MLP": [], "last attention": []}
     says: dict[str, list[Any]] = {"the output": [], "the noise token": []}
     for run in runs.values():
@@ -238,13 +260,19 @@ def drawn(runs: Runs) -> Drawn:
     margin = {"y": "margin", "levels": {"neither": 0.0}}
     rank = {"x": "fraction of the full rank", "limits": {"ylim": (0, 1.05)}}
     for_noise = Panel("For noise, against the output", curves(parts), **margin)
-    cut_clean = Panel("Clean outputs, last MLP cut", curves(says), y="share that says", **rank)
+    cut_clean = Panel(
+        "Clean outputs, last MLP cut", curves(says), y="share that says", **rank
+    )
     title = "Noise: what the last layer's parts say, and what is said without its MLP"
     return {"noisy-recall": (title, draw_panels([for_noise, cut_clean]))}
 
 
-RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)
+RUNS = Group(
+    "noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy
+)
 TITLE = "noise after a trigger: what the last MLP keeps, and what is left without it"
 EXPERIMENTS = (
-    Experiment(__file__, "noisy-recall", TITLE, (RUNS,), partial(by_run, row=learning), drawn),
+    Experiment(
+        __file__, "noisy-recall", TITLE, (RUNS,), partial(by_run, row=learning), drawn
+    ),
 )

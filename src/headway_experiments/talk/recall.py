@@ -1,10 +1,10 @@
-"""Factual recall: how many facts attention and an MLP keep, and in which order they are learnt
-(Nichani, Lee and Bietti 2024, arXiv 2412.06538).
+"""Factual recall: how many facts attention and an MLP keep, and in which order they are
+learnt (Nichani, Lee and Bietti 2024, arXiv 2412.06538).
 
-One layer of attention without norms and positions. Embeddings and read-out stay as they were drawn;
-W_Q, W_K, W_V, W_O, and W_in and W_out if there is an MLP, are trained. The residual stream of EOS
-reaches the read-out as well: the same vector for all facts, which makes little difference to a
-softmax over answers. (The source drops it.)
+One layer of attention without norms and positions. Embeddings and read-out stay as they
+were drawn; W_Q, W_K, W_V, W_O, and W_in and W_out if there is an MLP, are trained. The
+residual stream of EOS reaches the read-out as well: the same vector for all facts,
+which makes little difference to a softmax over answers. (The source drops it.)
 """
 
 import math
@@ -21,8 +21,22 @@ from headway.dynamics import crossing
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run, RunConfig, TrainingConfig, generator_for, predictions
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Measures, Runs
-from headway_experiments.figures import Panel, Series, curves, dotted, draw_panels, numbered
+from headway_experiments.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    Measures,
+    Runs,
+)
+from headway_experiments.figures import (
+    Panel,
+    Series,
+    curves,
+    dotted,
+    draw_panels,
+    numbered,
+)
 from headway_experiments.reading import Row, by_run, grouped, task_of
 from headway_experiments.recipes import by_seed, moving
 from headway_experiments.talk import capacity
@@ -37,7 +51,9 @@ BARE = TransformerConfig(n_layers=1, norm="none", positions="none", init="fan_in
 """One layer of attention without norms and positions."""
 
 SHARES = [0.65 * 1.13**i for i in range(8)]
-"""Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
+"""Facts against those that are expected to be kept: the series of runs that brackets a
+capacity.
+"""
 SMOKE = [0.1, 1.5]
 """Likewise, so far apart that a few steps are enough."""
 ATTENTION, MLP = 0.125, 0.22
@@ -46,7 +62,9 @@ ATTENTION, MLP = 0.125, 0.22
 KNOWN = 0.1
 """The relation loss, in nats, below which the answers of the relation are known."""
 NEAR = 0.15
-"""The distance from ln |A_r|, as a share of it, that the loss may have in the stage in between."""
+"""The distance from ln |A_r|, as a share of it, that the loss may have in the stage in
+between.
+"""
 
 ALONE = {
     "paper": [(32, heads, 8, 0) for heads in (4, 8, 16, 32)],
@@ -66,12 +84,16 @@ TRADED = {
     "smoke": [(8, 4, 4, 8)],
 }
 """Of one width, with more in attention, or more in the MLP."""
-SHAPES: dict[str, dict[str, list[Shape]]] = {"attention": ALONE, "mlp": HALF, "traded": TRADED}
+SHAPES: dict[str, dict[str, list[Shape]]] = {
+    "attention": ALONE,
+    "mlp": HALF,
+    "traded": TRADED,
+}
 
 
 def dynamics(scale: str) -> Configs:
-    """Orthonormal embeddings, linear attention, all weights tiny at first; a checkpoint every few
-    steps."""
+    """Orthonormal embeddings, linear attention, all weights tiny at first; a checkpoint
+    every few steps."""
     sizes = {"paper": (2_000, 10, range(8)), "small": (400, 5, range(5))}
     steps, every, seeds = sizes.get(scale, (200, 20, range(1)))
     task = Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5)
@@ -85,7 +107,9 @@ def dynamics(scale: str) -> Configs:
 
 
 def series(kind: str, scale: str) -> Configs:
-    """As many subjects as relations, so many that their facts bracket what each shape keeps."""
+    """As many subjects as relations, so many that their facts bracket what each shape
+    keeps.
+    """
     seeds = {"paper": 5, "small": 10}.get(scale, 1)
     steps = 150 if scale == "smoke" else 4_000
     shares = SMOKE if scale == "smoke" else SHARES
@@ -107,8 +131,8 @@ def series(kind: str, scale: str) -> Configs:
 
 
 def _training(steps: int, with_mlp: bool) -> TrainingConfig:
-    """Adam until almost nothing is left to learn, which takes fewer steps for fewer facts. At twice
-    the rate, MLPs keep losing some facts again."""
+    """Adam until almost nothing is left to learn, which takes fewer steps for fewer
+    facts. At twice the rate, MLPs keep losing some facts again."""
     weights = "W_Q W_K W_V W_O"
     rate = 0.04
     if with_mlp:
@@ -121,7 +145,10 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
 
 def shape(model: TransformerConfig) -> str:
     """Width, heads, their width, and the hidden width."""
-    return f"d={model.d_model} H={model.n_heads} d_h={model.head_width} m={model.mlp_width}"
+    return (
+        f"d={model.d_model} H={model.n_heads} d_h={model.head_width} "
+        f"m={model.mlp_width}"
+    )
 
 
 def every_fact(run: Run) -> Batch:
@@ -140,8 +167,8 @@ kept = partial(capacity.capacities, shape=shape, everything=every_fact)
 
 
 def rates(known: Iterable[Kept]) -> tuple[float, float]:
-    """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
-    relative error."""
+    """Facts that a parameter of attention keeps, and one of the MLP, by least squares
+    of the relative error."""
     rows = [(model.attention, model.mlp, model.count) for model in known]
     numbers = np.array(rows)
     parameters_a_fact = numbers[:, :2] / numbers[:, 2:]
@@ -153,11 +180,12 @@ def rates(known: Iterable[Kept]) -> tuple[float, float]:
 def foretold(
     known: Iterable[Kept], traded: Iterable[Kept]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Facts kept by shapes that trade attention for MLP, over those that the rates of the other
-    shapes (all attention, and half of each) predict, by shape and seed; and these rates, by seed.
+    """Facts kept by shapes that trade attention for MLP, over those that the rates of
+    the other shapes (all attention, and half of each) predict, by shape and seed; and
+    these rates, by seed.
 
-    On a straight frontier the ratios are 1; on one that bends out, more; on one that bends in,
-    less. A shape of which it was not bracketed what it keeps is left out.
+    On a straight frontier the ratios are 1; on one that bends out, more; on one that
+    bends in, less. A shape of which it was not bracketed what it keeps is left out.
     """
     ratios = {}
     by_kind = {}
@@ -169,12 +197,16 @@ def foretold(
         by_kind |= {f"attention,{seed}": of_attention, f"MLP,{seed}": of_mlp}
         for one in traded:
             if one.is_bracketed and one.seed == seed:
-                ratios[one.name] = one.count / (of_attention * one.attention + of_mlp * one.mlp)
+                ratios[one.name] = one.count / (
+                    of_attention * one.attention + of_mlp * one.mlp
+                )
     return ratios, by_kind
 
 
 def facts_kept(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
-    """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
+    """Facts kept by attention alone, and with an MLP, against parameters; and the
+    frontier.
+    """
     alone = kept(attention)
     half = kept(with_mlp)
     others = kept(traded)
@@ -217,7 +249,9 @@ def course(run: Run) -> list[Losses]:
     own = task.answers(run.device)[relations]
     losses = []
     for step in run.checkpoint_steps():
-        log_ps = predictions(run.transformer(step), batch)[:, 0].double().log_softmax(-1)
+        log_ps = (
+            predictions(run.transformer(step), batch)[:, 0].double().log_softmax(-1)
+        )
         relation = -log_ps.gather(1, own).logsumexp(-1).mean().item()
         total = -log_ps.gather(1, targets)[:, 0].mean().item()
         losses.append(Losses(step, relation, total - relation))
@@ -225,8 +259,10 @@ def course(run: Run) -> list[Losses]:
 
 
 def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
-    """The first uninterrupted stage in which an answer of the relation is certain and nothing is
-    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|."""
+    """The first uninterrupted stage in which an answer of the relation is certain and
+    nothing is
+    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln
+    |A_r|."""
     level = math.log(n_answers)
 
     def is_between(each: Losses) -> bool:
@@ -262,14 +298,14 @@ def learning(run: Run) -> Row:
 
 
 def halved(steps: Sequence[int], losses: Sequence[float]) -> float | None:
-    """The step at which a loss first is half of what it was at the start, interpolated between
-    checkpoints; None if it never is."""
+    """The step at which a loss first is half of what it was at the start, interpolated
+    between checkpoints; None if it never is."""
     return crossing(steps, [-loss for loss in losses], -losses[0] / 2)
 
 
 def entropy(task: Recall) -> float:
-    """The mean entropy of a relation's answers over subjects, in nats: the least loss without the
-    subject. It is below ln |A_r|, as answers are drawn independently."""
+    """The mean entropy of a relation's answers over subjects, in nats: the least loss
+    without the subject. It is below ln |A_r|, as answers are drawn independently."""
     answers = torch.nn.functional.one_hot(task.facts()).double()
     shares = answers.mean(0)
     entropies = torch.special.entr(shares).sum(-1)
@@ -277,7 +313,9 @@ def entropy(task: Recall) -> float:
 
 
 def indifference(run: Run, step: int) -> float:
-    """The mean divergence, in nats, of p(a | s, r) from its mean over subjects, at a checkpoint."""
+    """The mean divergence, in nats, of p(a | s, r) from its mean over subjects, at a
+    checkpoint.
+    """
     task = task_of(run.config, Recall)
     logits = predictions(run.transformer(step), every_fact(run))[:, 0]
     chances = logits.double().softmax(-1)
@@ -288,13 +326,16 @@ def indifference(run: Run, step: int) -> float:
 
 
 def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
-    """Facts kept against parameters, and what they cost in attention and in the MLP: parameters a
-    fact lie on a straight line if those of attention and of the MLP are exchangeable."""
+    """Facts kept against parameters, and what they cost in attention and in the MLP:
+    parameters a fact lie on a straight line if those of attention and of the MLP are
+    exchangeable."""
     drawn: Drawn = {}
     kinds = {"attention alone": kept(attention), "as much in an MLP": kept(mlp)}
     untraded = [model for models in kinds.values() for model in models]
     if any(model.is_bracketed for model in untraded):
-        figure = draw_panels([capacity.capacity_panel(kinds, "facts kept at 99 % accuracy")])
+        figure = draw_panels(
+            [capacity.capacity_panel(kinds, "facts kept at 99 % accuracy")]
+        )
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
     every = [model for model in (*untraded, *kept(traded)) if model.is_bracketed]
     panel = _frontier(every)
@@ -319,7 +360,9 @@ def _frontier(models: Sequence[Kept]) -> Panel | None:
         look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
         series.append(Series(x, y, look, shape))
     series.append(_line_of_one_fact(of_attention, of_mlp))
-    return Panel("", series, "parameters of attention a fact", "parameters of the MLP a fact")
+    return Panel(
+        "", series, "parameters of attention a fact", "parameters of the MLP a fact"
+    )
 
 
 def _line_of_one_fact(of_attention: float, of_mlp: float) -> Series:
@@ -349,7 +392,9 @@ def _course_panel(name: str, run: Run) -> Panel:
     shade = (between[0].step, between[-1].step) if between else None
     levels = {"ln |A_r|": math.log(n_answers)}
     limits = {"ylim": (0, None)}
-    return Panel(name, curves(lines), y="nats", levels=levels, shade=shade, limits=limits)
+    return Panel(
+        name, curves(lines), y="nats", levels=levels, shade=shade, limits=limits
+    )
 
 
 KINDS = {
@@ -367,5 +412,7 @@ ORDER = "the relation is learnt before the subject (arXiv 2412.06538)"
 RECALL, COURSE = "factual-recall", "factual-recall-dynamics"
 EXPERIMENTS = (
     Experiment(__file__, RECALL, KEPT, SERIES, facts_kept, draw_kept),
-    Experiment(__file__, COURSE, ORDER, DYNAMICS, partial(by_run, row=learning), draw_dynamics),
+    Experiment(
+        __file__, COURSE, ORDER, DYNAMICS, partial(by_run, row=learning), draw_dynamics
+    ),
 )

@@ -21,13 +21,14 @@ class Associations(Task):
         item   3  0  4  1  2
         class  1  0  0  1  1
 
-    Items and classes are both numbered from 0, but do not share their vectors (Cabannes et al.
-    2024, arXiv 2310.02984).
+    Items and classes are both numbered from 0, but do not share their vectors (Cabannes
+    et al. 2024, arXiv 2310.02984).
 
     Attributes:
         n_items: N, how many items there are.
-        n_classes: how many classes; the class of every item is drawn uniformly among them, by the
-            task and not by a run's seed. By default every item is its own class.
+        n_classes: how many classes; the class of every item is drawn uniformly among
+            them, by the task and not by a run's seed. By default every item is its own
+            class.
     """
 
     n_items: AtLeastTwo = 64
@@ -64,12 +65,20 @@ class Associations(Task):
         if self.n_classes is None:
             return torch.arange(self.n_items, device=device)
         fixed = torch.Generator().manual_seed(0)
-        return torch.randint(self.n_classes, (self.n_items,), generator=fixed).to(device)
+        return torch.randint(self.n_classes, (self.n_items,), generator=fixed).to(
+            device
+        )
 
-    def draw(self, count: int, generator: torch.Generator) -> tuple[Int[Tensor, " batch"]]:
-        """All items in a random order, then all again: a batch of N items holds each once."""
+    def draw(
+        self, count: int, generator: torch.Generator
+    ) -> tuple[Int[Tensor, " batch"]]:
+        """All items in a random order, then all again: a batch of N items holds each
+        once.
+        """
         shape = -(-count // self.n_items), self.n_items
-        items = torch.rand(shape, generator=generator, device=generator.device).argsort(-1)
+        items = torch.rand(shape, generator=generator, device=generator.device).argsort(
+            -1
+        )
         return (items.flatten()[:count],)
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
@@ -82,8 +91,13 @@ class Associations(Task):
         return {}
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """Predicting all classes alike, and the frequencies of the classes, whatever the item."""
+        """Predicting all classes alike, and the frequencies of the classes, whatever
+        the item.
+        """
         shares = self.classes().bincount().double() / self.n_items
         entropy = torch.special.entr(shares).sum().item()
         uniform = math.log(self.targets.vocabulary)
-        return {"uniform": {"class": uniform}, "frequencies of classes": {"class": entropy}}
+        return {
+            "uniform": {"class": uniform},
+            "frequencies of classes": {"class": entropy},
+        }

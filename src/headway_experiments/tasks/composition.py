@@ -1,4 +1,6 @@
-"""k-fold composition: permutations given in context and hidden ones between (Wang et al. 2025)."""
+"""k-fold composition: permutations given in context and hidden ones between (Wang et
+al. 2025).
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,25 +19,28 @@ from headway.tasks import Batch, Edges, SeveralHops
 class Composition(SeveralHops):
     """Sequences σ_1 … σ_K of permutations; asks where k hops lead, for every k at once.
 
-    A hop from symbol x at permutation i leads to symbol σ_i(π_i(x)) at permutation i + 1, and from
-    the last on to the first. The given permutations σ are uniform; π_1 … π_K are hidden: they are
-    the same in all sequences, and never shown. With K = 2, three symbols and nothing hidden
+    A hop from symbol x at permutation i leads to symbol σ_i(π_i(x)) at permutation i +
+    1, and from the last on to the first. The given permutations σ are uniform; π_1 …
+    π_K are hidden: they are the same in all sequences, and never shown. With K = 2,
+    three symbols and nothing hidden
 
         b c a   a c b
 
-    says σ_1(a) = b and σ_2(b) = c, so two hops lead from a at σ_1 to c. At the place of σ_i(x) it
-    is asked where hops lead from x at σ_i. Hops lead on, so a model must see both ways
-    (`model.causal = false`).
+    says σ_1(a) = b and σ_2(b) = c, so two hops lead from a at σ_1 to c. At the place of
+    σ_i(x) it is asked where hops lead from x at σ_i. Hops lead on, so a model must see
+    both ways (`model.causal = false`).
 
-    Tokens are the symbols. Every k has logits of its own. With a single answer, a model that does
-    not know the larger k yet learns to hide what it knows of the smaller ones. Wang,
-    Nichani et al. 2025, arXiv 2505.23683.
+    Tokens are the symbols. Every k has logits of its own. With a single answer, a model
+    that does not know the larger k yet learns to hide what it knows of the smaller
+    ones. Wang, Nichani et al. 2025, arXiv 2505.23683.
 
     Attributes:
-        asked: the k that are asked, rising; a sequence has as many permutations as the largest.
+        asked: the k that are asked, rising; a sequence has as many permutations as the
+            largest.
         n_symbols: N, what permutations permute.
-        hidden: the seed of the hidden permutations, one before every one that is given, the same
-            in all sequences; they are not drawn by the run's seed. None if nothing is hidden.
+        hidden: the seed of the hidden permutations, one before every one that is given,
+            the same in all sequences; they are not drawn by the run's seed. None if
+            nothing is hidden.
     """
 
     asked: tuple[Depth, ...] = (1, 2, 4)
@@ -57,11 +62,15 @@ class Composition(SeveralHops):
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor]:
         shape = (count, self.n_permutations, self.n_symbols)
-        given = torch.rand(shape, generator=generator, device=generator.device).argsort(-1)
+        given = torch.rand(shape, generator=generator, device=generator.device).argsort(
+            -1
+        )
         return (given.to(torch.uint8),)
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """Lays out the permutations one after the other, each as its symbols in order of x."""
+        """Lays out the permutations one after the other, each as its symbols in order
+        of x.
+        """
         given = draws[0].long()
         reached = self.reached(given)[list(self.asked)]
         targets = reached.flatten(2).permute(1, 2, 0)
@@ -70,7 +79,9 @@ class Composition(SeveralHops):
     def reached(
         self, given: Int[Tensor, "batch permutation symbol"]
     ) -> Int[Tensor, "hop batch permutation symbol"]:
-        """The symbols that 0, 1, … K hops lead to, from every symbol at every permutation."""
+        """The symbols that 0, 1, … K hops lead to, from every symbol at every
+        permutation.
+        """
         hidden = hidden_of(self, given.device).expand(len(given), -1, -1)
         once = given.gather(2, hidden)
         symbols = torch.arange(self.n_symbols, device=given.device)
@@ -83,9 +94,9 @@ class Composition(SeveralHops):
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """From the place of σ_i(x), by name, to one place each.
 
-        Let y_j be the symbol to which j hops lead from there. `y_j` is the place that holds it, in
-        σ_{i+j-1}; `after j` is the place of σ_{i+j}(y_j), at which is asked where further hops
-        lead.
+        Let y_j be the symbol to which j hops lead from there. `y_j` is the place that
+        holds it, in σ_{i+j-1}; `after j` is the place of σ_{i+j}(y_j), at which is
+        asked where further hops lead.
         """
         size = len(batch.inputs)
         n = self.n_symbols
@@ -112,7 +123,9 @@ def _edges(queries: Tensor, keys: Tensor) -> Edges:
 
 
 @cache
-def hidden_of(task: Composition, device: torch.device) -> Int[Tensor, "permutation symbol"]:
+def hidden_of(
+    task: Composition, device: torch.device
+) -> Int[Tensor, "permutation symbol"]:
     """The hidden permutations of a task on a device."""
     n = task.n_symbols
     most = task.n_permutations

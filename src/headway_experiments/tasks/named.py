@@ -14,12 +14,14 @@ from headway.tasks import Batch, SeveralHops
 
 @dataclass(frozen=True)
 class Named(SeveralHops):
-    """Sequences x r_1 … r_K of a symbol and names; asks at the end where k hops lead from x.
+    """Sequences x r_1 … r_K of a symbol and names; asks at the end where k hops lead
+    from x.
 
-    A hop from y along r leads to σ_r(y). The permutation σ_r is the same in all sequences, and
-    never shown: unlike those of `Composition` it must be memorised. A fifth of the beginnings
-    (x, r_1, r_2) are held out. What is asked there can be put together from facts that sequences
-    show, but has not been shown itself.
+    A hop from y along r leads to σ_r(y). The permutation σ_r is the same in all
+    sequences, and
+    never shown: unlike those of `Composition` it must be memorised. A fifth of the
+    beginnings (x, r_1, r_2) are held out. What is asked there can be put together from
+    facts that sequences show, but has not been shown itself.
 
     Tokens are the symbols, then the names.
 
@@ -55,14 +57,18 @@ class Named(SeveralHops):
         return (whole[:, : most + 1],)
 
     def _beginnings(self, count: int, generator: torch.Generator) -> Tensor:
-        """Numbers of beginnings: a symbol and two names. A fifth of them is held out."""
+        """Numbers of beginnings: a symbol and two names. A fifth of them is held
+        out.
+        """
         fixed = torch.Generator().manual_seed(self.facts)
         order = torch.randperm(self.n_symbols * self.n_names**2, generator=fixed)
         n_shown = len(order) - len(order) // 5
         shown, held_out = order.to(generator.device).tensor_split([n_shown])
         those = held_out if self.beginnings == "held out" else shown
         device = generator.device
-        return those[torch.randint(len(those), (count,), generator=generator, device=device)]
+        return those[
+            torch.randint(len(those), (count,), generator=generator, device=device)
+        ]
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         start, *names = draws[0].unbind(1)
@@ -80,4 +86,6 @@ class Named(SeveralHops):
 def facts_of(task: Named, device: torch.device) -> Int[Tensor, "name symbol"]:
     """The permutations of a task on a device."""
     fixed = torch.Generator().manual_seed(task.facts)
-    return torch.rand(task.n_names, task.n_symbols, generator=fixed).argsort(-1).to(device)
+    return (
+        torch.rand(task.n_names, task.n_symbols, generator=fixed).argsort(-1).to(device)
+    )

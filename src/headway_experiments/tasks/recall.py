@@ -1,4 +1,6 @@
-"""Factual recall: a subject and a relation among noise, and the answer that belongs to them."""
+"""Factual recall: a subject and a relation among noise, and the answer that belongs to
+them.
+"""
 
 import math
 from dataclasses import dataclass
@@ -22,15 +24,17 @@ class Recall(Task):
 
         n3  s1  n0  n0  r2  EOS
 
-    and its target is a*(s1, r2), one of the answers A_r2 that relation 2 can have. It was drawn
-    uniformly from A_r for every subject, by the task and not by a run's seed: it cannot be found in
-    the sequence and must be memorised. Subject and relation stand at random places, in either
-    order; every other place holds noise (Nichani, Lee and Bietti 2024, arXiv 2412.06538).
+    and its target is a*(s1, r2), one of the answers A_r2 that relation 2 can have. It
+    was drawn uniformly from A_r for every subject, by the task and not by a run's seed:
+    it cannot be found in the sequence and must be memorised. Subject and relation stand
+    at random places, in either order; every other place holds noise (Nichani, Lee and
+    Bietti 2024, arXiv 2412.06538).
 
     Roles: EOS, the query; subject; relation. Noise plays none.
 
     Attributes:
-        n_subjects: S; their tokens come first, then those of relations, noise, EOS and answers.
+        n_subjects: S; their tokens come first, then those of relations, noise, EOS and
+            answers.
         n_relations: R.
         n_answers: |A_r|, answers that a relation can have; no two relations share one.
         n_noise: tokens that say nothing.
@@ -74,25 +78,35 @@ class Recall(Task):
     def vocabulary(self) -> int:
         return self.first_answer + self.n_relations * self.n_answers
 
-    def answers(self, device: torch.device | str = "cpu") -> Int[Tensor, "relation answer"]:
+    def answers(
+        self, device: torch.device | str = "cpu"
+    ) -> Int[Tensor, "relation answer"]:
         """The tokens that are answers of a relation."""
         count = self.n_relations * self.n_answers
         tokens = self.first_answer + torch.arange(count, device=device)
         return tokens.view(self.n_relations, self.n_answers)
 
-    def facts(self, device: torch.device | str = "cpu") -> Int[Tensor, "subject relation"]:
+    def facts(
+        self, device: torch.device | str = "cpu"
+    ) -> Int[Tensor, "subject relation"]:
         """The answer of every subject and relation."""
         fixed = torch.Generator().manual_seed(0)
-        drawn = torch.randint(self.n_answers, (self.n_subjects, self.n_relations), generator=fixed)
+        drawn = torch.randint(
+            self.n_answers, (self.n_subjects, self.n_relations), generator=fixed
+        )
         first = self.answers()[:, 0]
         return (drawn + first).to(device)
 
     def draw(
         self, count: int, generator: torch.Generator
-    ) -> tuple[Int[Tensor, "batch 2"], Int[Tensor, "batch 2"], Int[Tensor, "batch place"]]:
+    ) -> tuple[
+        Int[Tensor, "batch 2"], Int[Tensor, "batch 2"], Int[Tensor, "batch place"]
+    ]:
 
         def integers(high: int, *shape: int) -> Tensor:
-            return torch.randint(high, shape, generator=generator, device=generator.device)
+            return torch.randint(
+                high, shape, generator=generator, device=generator.device
+            )
 
         subject = integers(self.n_subjects, count)
         relation = integers(self.n_relations, count)

@@ -15,18 +15,19 @@ from headway.tasks import Batch, Task
 
 @dataclass(frozen=True)
 class TwoHops(Task):
-    """Chains source → bridge → end, as facts of two tokens each, and a source; asks for its end.
+    """Chains source → bridge → end, as facts of two tokens each, and a source; asks for
+    its end.
 
     With two chains, a → b → c and d → e → f, a sequence could read
 
         BOS  e f  a b  b c  d e  a
 
-    and its answer is c. The facts of all chains stand in a random order, so the second fact of a
-    chain may come before its first. All symbols of a sequence differ, so nothing but the facts
-    tells ends from bridges. Guo et al. 2025, arXiv 2502.13913.
+    and its answer is c. The facts of all chains stand in a random order, so the second
+    fact of a chain may come before its first. All symbols of a sequence differ, so
+    nothing but the facts tells ends from bridges. Guo et al. 2025, arXiv 2502.13913.
 
-    Roles: query, the last token; source and bridge, the target chain's first fact; bridge again
-    and end, its second fact.
+    Roles: query, the last token; source and bridge, the target chain's first fact;
+    bridge again and end, its second fact.
 
     Attributes:
         n_chains: the target's chain and its distractors.
@@ -93,7 +94,9 @@ class TwoHops(Task):
         return Batch(tokens, targets, roles[..., None])
 
     def ends(self, batch: Batch) -> Int[Tensor, "batch chain"]:
-        """The ends of all chains of every sequence, which stand once and second in their fact."""
+        """The ends of all chains of every sequence, which stand once and second in
+        their fact.
+        """
         facts = batch.inputs[:, 1:-1].unflatten(1, (-1, 2))
         first = facts[..., 0]
         second = facts[..., 1]
@@ -102,7 +105,9 @@ class TwoHops(Task):
         return second[is_end].view(len(facts), self.n_chains)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """Predicting all tokens alike, and all ends in the sequence: the plateau of the source."""
+        """Predicting all tokens alike, and all ends in the sequence: the plateau of the
+        source.
+        """
         uniform = dict.fromkeys(self.hops, math.log(self.vocabulary))
         any_chain = dict.fromkeys(self.hops, math.log(self.n_chains))
         return {"uniform": uniform, "any chain": any_chain}

@@ -1,9 +1,11 @@
 """Weights cut to low rank, and the plan of cuts.
 
-Weights are views into a model's parameters, by layer and name (see `weights`). Of W = U diag(s) Vᵀ
-the r largest singular values are kept: of all matrices of rank r that is the nearest (Eckart and
-Young 1936). Sharma et al. (2023, arXiv 2312.13558) do it to single weights of trained language
-models, Chen, Bruna and Bietti (2024, arXiv 2406.03068) to the MLPs of late layers.
+Weights are views into a model's parameters, by layer and name (see `weights`). Of W = U
+diag(s) Vᵀ
+the r largest singular values are kept: of all matrices of rank r that is the nearest
+(Eckart and Young 1936). Sharma et al. (2023, arXiv 2312.13558) do it to single weights
+of trained language models, Chen, Bruna and Bietti (2024, arXiv 2406.03068) to the MLPs
+of late layers.
 """
 
 import math
@@ -17,14 +19,21 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 
-KINDS = {"attention": ("query", "key", "value", "output"), "mlp": ("gate", "up", "down")}
-"""The weights of a layer by their part of it: W_Q W_K W_V W_O, and W_gate W_in W_out."""
+KINDS = {
+    "attention": ("query", "key", "value", "output"),
+    "mlp": ("gate", "up", "down"),
+}
+"""The weights of a layer by their part of it: W_Q W_K W_V W_O, and W_gate W_in
+W_out.
+"""
 
 UPPER = 1 / 3
 """The share of a model's layers that are truncated by default: the late ones."""
 
 Layer = Mapping[str, Tensor]
-"""Weights of one layer by name, each [row, column], as views into the model's parameters."""
+"""Weights of one layer by name, each [row, column], as views into the model's
+parameters.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,8 @@ class Cut:
     Attributes:
         layers: from low to high; none of them is the intact model.
         weights: names joined by `+`; `attention` and `mlp` stand for all of a layer's.
-        fraction: of the full rank, from 0 (the weight is zero; a bias stays) to 1 (as it was).
+        fraction: of the full rank, from 0 (the weight is zero; a bias stays) to 1 (as
+            it was).
     """
 
     layers: tuple[int, ...]
@@ -43,7 +53,9 @@ class Cut:
 
     def names(self, layer: Layer) -> list[str]:
         """The weights of a layer that are truncated."""
-        names = [name for part in self.weights.split("+") for name in _members(part, layer)]
+        names = [
+            name for part in self.weights.split("+") for name in _members(part, layer)
+        ]
         return list(dict.fromkeys(names))
 
 
@@ -56,8 +68,8 @@ class Cuts:
     """The plan of cuts: each set of weights in each of the `spans` at each fraction.
 
     Attributes:
-        layers: each is cut alone, and with those above it among them; by default those of the
-            upper third.
+        layers: each is cut alone, and with those above it among them; by default those
+            of the upper third.
         weights: sets of weights, each cut as one.
         fractions: of the full rank; 1 is the intact model.
 
@@ -70,7 +82,9 @@ class Cuts:
     fractions: tuple[float, ...]
 
     def __post_init__(self):
-        require(len(self.fractions) > 0, "rank", self.fractions, "at least one fraction")
+        require(
+            len(self.fractions) > 0, "rank", self.fractions, "at least one fraction"
+        )
         for fraction in self.fractions:
             allowed = "a fraction of the full rank, from 0 to 1"
             require(0 <= fraction <= 1, "rank", fraction, allowed)
@@ -97,7 +111,9 @@ class Cuts:
         return list(dict.fromkeys(cuts))
 
     def require_in(self, places: Sequence[Layer]) -> None:
-        """Raises `HeadwayError` if a model lacks a layer that is cut, or one of them a weight."""
+        """Raises `HeadwayError` if a model lacks a layer that is cut, or one of them a
+        weight.
+        """
         chosen = self.chosen(len(places))
         for layer in chosen:
             allowed = f"a layer of the model, from 0 to {len(places) - 1}"
@@ -111,8 +127,8 @@ class Cuts:
 
 
 def spans(layers: Sequence[int]) -> dict[str, list[tuple[int, ...]]]:
-    """The sets of layers to truncate: each `alone`, and, if there are several, each with those
-    above it (`upwards`).
+    """The sets of layers to truncate: each `alone`, and, if there are several, each
+    with those above it (`upwards`).
     """
     ordered = tuple(sorted(set(layers)))
     spans: dict[str, list[tuple[int, ...]]] = {"alone": [(layer,) for layer in ordered]}
@@ -153,13 +169,17 @@ def rank_of(fraction: float, weight: Tensor) -> int:
 
     So any fraction above 0 keeps at least one.
     """
-    return math.ceil(fraction * min(weight.shape) - 1e-9)  # 0.1 · 30 is 3, not the next float
+    return math.ceil(
+        fraction * min(weight.shape) - 1e-9
+    )  # 0.1 · 30 is 3, not the next float
 
 
 class Truncation:
-    """A model's weights, truncated for a while; each is decomposed only once, when it is needed.
+    """A model's weights, truncated for a while; each is decomposed only once, when it
+    is needed.
 
-    The decompositions take about as much memory again as the weights that were truncated.
+    The decompositions take about as much memory again as the weights that were
+    truncated.
 
     Args:
         layers: the weights of every layer, as views (see `matrices`).
@@ -176,7 +196,11 @@ class Truncation:
         Raises:
             HeadwayError: if a weight is not finite.
         """
-        places = [(layer, name) for layer in cut.layers for name in cut.names(self.layers[layer])]
+        places = [
+            (layer, name)
+            for layer in cut.layers
+            for name in cut.names(self.layers[layer])
+        ]
         before = []
         for layer, name in places:
             weight = self.layers[layer][name]
@@ -191,7 +215,8 @@ class Truncation:
                 weight.copy_(kept)
 
     def nearest(self, layer: int, name: str, fraction: float) -> Tensor:
-        """The nearest matrix to a weight of a fraction of the full rank; at full rank itself.
+        """The nearest matrix to a weight of a fraction of the full rank; at full rank
+        itself.
 
         Raises:
             HeadwayError: if the weight is not finite.

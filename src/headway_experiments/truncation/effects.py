@@ -1,4 +1,6 @@
-"""The effect of truncation on how a language model goes on: means over texts, with intervals."""
+"""The effect of truncation on how a language model goes on: means over texts, with
+intervals.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
@@ -15,9 +17,9 @@ from headway_experiments.truncation.texts import Completion
 
 SHARES = ("prefers", "says")
 MEASURES = ("answer", "generic", "log_odds", *SHARES)
-"""Probability of the answer and of the generic word, log p(answer) − log p(generic) in nats,
-whether that is above 0, and whether the answer's telling token is the likeliest of all tokens; each
-averaged over texts."""
+"""Probability of the answer and of the generic word, log p(answer) − log p(generic) in
+nats, whether that is above 0, and whether the answer's telling token is the likeliest
+of all tokens; each averaged over texts."""
 
 RESAMPLES, CENTRE, SEED = 10_000, 0.95, 0
 """Of the bootstrap: its resamples, the share inside its intervals, and its seed."""
@@ -29,10 +31,12 @@ class Mean:
 
     Attributes:
         value: the mean.
-        low: of its 95 % interval: percentiles of the bootstrap over texts, Wilson's for a share.
+        low: of its 95 % interval: percentiles of the bootstrap over texts, Wilson's for
+            a share.
         high: likewise.
         change: the mean of the differences to the intact model, text by text.
-        change_low: of its interval, by the bootstrap; 0 with the others for the intact model.
+        change_low: of its interval, by the bootstrap; 0 with the others for the intact
+            model.
         change_high: likewise.
     """
 
@@ -84,11 +88,19 @@ def _values(odds: Sequence[Odds], rows: Sequence[int]) -> Tensor:
     answer, generic, top = torch.tensor(three, dtype=torch.float64).T
     is_likelier = (answer > generic).double()
     is_likeliest = (answer >= top).double()
-    measures = [answer.exp(), generic.exp(), answer - generic, is_likelier, is_likeliest]
+    measures = [
+        answer.exp(),
+        generic.exp(),
+        answer - generic,
+        is_likelier,
+        is_likeliest,
+    ]
     return torch.stack(measures, 1)
 
 
-def to_json(found: Effects, counts: Mapping[str, int], about: Mapping[str, Any]) -> dict[str, Any]:
+def to_json(
+    found: Effects, counts: Mapping[str, int], about: Mapping[str, Any]
+) -> dict[str, Any]:
     """Effects as plain data, every mean as six numbers.
 
     Args:
@@ -126,7 +138,9 @@ def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
 
 
 def _interval(resampled: Tensor) -> tuple[list[float], list[float]]:
-    """The percentiles between which the middle of the resampled means lies, by measure."""
+    """The percentiles between which the middle of the resampled means lies, by
+    measure.
+    """
     outside = (1 - CENTRE) / 2
     ends = torch.tensor([outside, 1 - outside], dtype=torch.float64)
     low, high = resampled.quantile(ends, dim=0).tolist()

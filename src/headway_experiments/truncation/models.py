@@ -1,4 +1,6 @@
-"""A language model with weights cut to low rank: how it goes on with texts, kept and resumable."""
+"""A language model with weights cut to low rank: how it goes on with texts, kept and
+resumable.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -21,10 +23,10 @@ ROWS = 16
 class Odds:
     """Log-probabilities of the two ways to go on with a text.
 
-    Both are tokens of the whole text, prompt and all, so that a word is cut as it is in running
-    text. They are told apart by the first token in which they differ, given all before it: with
-    one token each, as ` Spain` and ` the`, there is nothing else to read. Such a token may also
-    begin other words.
+    Both are tokens of the whole text, prompt and all, so that a word is cut as it is in
+    running text. They are told apart by the first token in which they differ, given all
+    before it: with one token each, as ` Spain` and ` the`, there is nothing else to
+    read. Such a token may also begin other words.
 
     Attributes:
         answer: of the answer's telling token.
@@ -71,7 +73,9 @@ class Truncating:
         ledger.require_same()
         there, n_layers = self.there(ledger)
         wanted = self.cuts.of(n_layers)
-        return {cut: there[cut] for cut in wanted} if there.keys() >= set(wanted) else None
+        return (
+            {cut: there[cut] for cut in wanted} if there.keys() >= set(wanted) else None
+        )
 
     def there(self, ledger: Ledger) -> tuple[Lines, int]:
         """The lines so far, and how many layers the model has, 0 if none tells."""
@@ -83,7 +87,9 @@ class Truncating:
                 odds = tuple(Odds(**each) for each in data["odds"])
                 n_layers = data["n_layers"]
                 if len(odds) != len(self.texts):
-                    raise HeadwayError(f"{ledger.path} does not fit the texts asked about")
+                    raise HeadwayError(
+                        f"{ledger.path} does not fit the texts asked about"
+                    )
                 lines[cut] = odds
         return lines, n_layers
 
@@ -103,8 +109,8 @@ def truncate_model(
         watch: called with how many cuts are evaluated, and of how many.
 
     Raises:
-        HeadwayError: if the model has no such layer or weight, if a text does not fit into it, or
-            if the folder holds something else, is damaged or in use.
+        HeadwayError: if the model has no such layer or weight, if a text does not fit
+            into it, or if the folder holds something else, is damaged or in use.
     """
     ledger = asked.ledger(folder)
     ledger.require_same()
@@ -137,8 +143,8 @@ class Completer:
         texts: to go on with.
 
     Raises:
-        HeadwayError: if a text does not fit into the model's context, or its tokens do not tell the
-            two ways to go on apart.
+        HeadwayError: if a text does not fit into the model's context, or its tokens do
+            not tell the two ways to go on apart.
     """
 
     def __init__(self, model: LocalModel, texts: Sequence[Completion]):
@@ -168,7 +174,9 @@ class Completer:
 
 
 def _tokens(model: LocalModel, text: Completion) -> tuple[list[int], list[int]]:
-    """The tokens that both ways to go on begin with, and the first in which each differs."""
+    """The tokens that both ways to go on begin with, and the first in which each
+    differs.
+    """
     answer = model.tokens(text.after(text.answer))
     generic = model.tokens(text.after(text.generic))
     longest = max(len(answer), len(generic))
@@ -176,9 +184,13 @@ def _tokens(model: LocalModel, text: Completion) -> tuple[list[int], list[int]]:
     beginning = f"{text.prompt[:40]!r} …"
     if longest > model.context:
         size = f"{model.context} of {model.name}"
-        raise HeadwayError(f"a text of {longest} tokens, {beginning}, does not fit into the {size}")
+        raise HeadwayError(
+            f"a text of {longest} tokens, {beginning}, does not fit into the {size}"
+        )
     start = common_start([answer, generic])
     if start == 0 or start >= shortest:
         both = f"{text.answer!r} from {text.generic!r}"
-        raise HeadwayError(f"the tokens of {model.name} do not tell {both} after {beginning}")
+        raise HeadwayError(
+            f"the tokens of {model.name} do not tell {both} after {beginning}"
+        )
     return answer[:start], [answer[start], generic[start]]

@@ -2,9 +2,10 @@
 
     Madrid is located in …   Spain | the
 
-`the` is likely after the words before it, whatever they are about (a *global bigram*); ` Spain`
-takes a fact. The example is of Chen, Bruna and Bietti (2024, arXiv 2406.03068), as are the facts
-told in the text itself, here about places that are made up, or that the text moves:
+`the` is likely after the words before it, whatever they are about (a *global bigram*);
+` Spain` takes a fact. The example is of Chen, Bruna and Bietti (2024, arXiv
+2406.03068), as are the facts told in the text itself, here about places that are made
+up, or that the text moves:
 
     Zorblat is a town in Peru. Zorblat is located in …   Peru | the
     Madrid is a town in Peru. Madrid is located in …     Peru | Spain
@@ -18,8 +19,9 @@ from headway.fields import found_in
 from headway.reading import is_file, parsed, read_bytes
 
 KINDS = ("places", "capitals", "fictional", "moved", "names")
-"""The kinds of texts in `completions.jsonl`. `fictional`: towns that are made up, in countries that
-the text tells; `moved`: cities that the text puts elsewhere, against where they are."""
+"""The kinds of texts in `completions.jsonl`. `fictional`: towns that are made up, in
+countries that the text tells; `moved`: cities that the text puts elsewhere, against
+where they are."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class Completion:
     Attributes:
         kind: of text; means are taken over texts of one kind.
         prompt: the text.
-        answer: what the content asks for. A space stands between the prompt and it, unless one of
-            them brings white space of its own.
+        answer: what the content asks for. A space stands between the prompt and it,
+            unless one of them brings white space of its own.
         generic: what it is compared with, likewise.
     """
 
@@ -50,11 +52,13 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
     """The texts of kinds by name, `all` of them, or those of a file of one's own.
 
     Args:
-        asked: kinds (`places`, `capitals`, `fictional`, `moved`, `names`), `all`, or JSONL
-            files: an object per line with prompt, answer, generic and perhaps kind.
+        asked: kinds (`places`, `capitals`, `fictional`, `moved`, `names`), `all`, or
+            JSONL files: an object per line with prompt, answer, generic and perhaps
+            kind.
 
     Raises:
-        HeadwayError: if there is no such kind or file, or something is wrong with a line of it.
+        HeadwayError: if there is no such kind or file, or something is wrong with a
+            line of it.
     """
     allowed = f"some of {', '.join(KINDS)}, all, or a JSONL file"
     require(len(asked) > 0, "prompts", "", allowed)
@@ -70,10 +74,12 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
 
 
 def read_completions(path: Path) -> list[Completion]:
-    """The texts of a JSONL file; blank lines are left out. Without a kind, a text is of the file's.
+    """The texts of a JSONL file; blank lines are left out. Without a kind, a text is of
+    the file's.
 
     Raises:
-        HeadwayError: if it cannot be read, has no text in it, or a line is not as it should be.
+        HeadwayError: if it cannot be read, has no text in it, or a line is not as it
+            should be.
     """
     lines = read_bytes(path).split(b"\n")
     numbered = [(i, line) for i, line in enumerate(lines, start=1) if line.strip()]
@@ -82,9 +88,16 @@ def read_completions(path: Path) -> list[Completion]:
     for i, line in numbered:
         where = f"{path}, line {i}"
         data = parsed(line, where)
-        require(isinstance(data, dict), where, data, "an object with prompt, answer and generic")
+        require(
+            isinstance(data, dict),
+            where,
+            data,
+            "an object with prompt, answer and generic",
+        )
         completion = found_in(Completion, {"kind": path.stem, **data}, where)
         for name, text in asdict(completion).items():
-            require(bool(text.strip()), f"{where}: {name}", text, "text that is not empty")
+            require(
+                bool(text.strip()), f"{where}: {name}", text, "text that is not empty"
+            )
         completions.append(completion)
     return completions

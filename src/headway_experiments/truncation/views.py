@@ -14,13 +14,17 @@ from headway_experiments.truncation.effects import Effects, Mean
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
+LABELS = {
+    "log_odds": "log p(answer) / p(generic)",
+    "answer": "p(answer)",
+    "generic": "p(generic)",
+}
 SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
 
 
 def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
-    """A table per kind of text and set of weights: the change of the answer's log-odds, with half
-    its 95 % interval, by layers and rank."""
+    """A table per kind of text and set of weights: the change of the answer's log-odds,
+    with half its 95 % interval, by layers and rank."""
     out = console()
     for kind, rows in found.items():
         intact = rows[INTACT]
@@ -50,15 +54,17 @@ def _changes(rows: Mapping[Cut, Mapping[str, Mean]], weights: str) -> Table:
 
 
 def _span(layers: Sequence[int]) -> str:
-    """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
+    """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has
+    none.
+    """
     if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
         return f"{layers[0]}..{layers[-1]}"
     return ",".join(map(str, layers)) or "–"
 
 
 def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
-    """A row per measure, a column per kind of text: means with intervals, layer by layer, a line
-    for every fraction of the full rank."""
+    """A row per measure, a column per kind of text: means with intervals, layer by
+    layer, a line for every fraction of the full rank."""
     panels = []
     for measure, label in LABELS.items():
         for kind, rows in found.items():
@@ -66,7 +72,9 @@ def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
             lowest = [layers[0] for layers in sets]
             series = _by_rank(rows, weights, sets, measure)
             levels = {"all": rows[INTACT][measure].value}
-            panel = Panel(kind, series, SPANS[span], label, levels, limits=_around(lowest))
+            panel = Panel(
+                kind, series, SPANS[span], label, levels, limits=_around(lowest)
+            )
             panels.append(panel)
     return draw_panels(panels, columns=len(found))
 

@@ -1,4 +1,6 @@
-"""The weight matrices of a model: of our own transformer, or of a language model by their names."""
+"""The weight matrices of a model: of our own transformer, or of a language model by
+their names.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,26 +15,39 @@ WHOLE = {
     "query": ("self_attn.q_proj", "attn.q_proj"),
     "key": ("self_attn.k_proj", "attn.k_proj"),
     "value": ("self_attn.v_proj", "attn.v_proj"),
-    "output": ("self_attn.o_proj", "self_attn.out_proj", "attn.c_proj", "attention.dense"),
+    "output": (
+        "self_attn.o_proj",
+        "self_attn.out_proj",
+        "attn.c_proj",
+        "attention.dense",
+    ),
     "gate": ("mlp.gate_proj",),
     "up": ("mlp.up_proj", "mlp.c_fc", "mlp.dense_h_to_4h", "fc1"),
     "down": ("mlp.down_proj", "mlp.c_proj", "mlp.dense_4h_to_h", "fc2"),
 }
-"""Modules by the field's names: Llama, Qwen, Gemma, Mistral and SmolLM, GPT-2, GPT-NeoX, OPT."""
+"""Modules by the field's names: Llama, Qwen, Gemma, Mistral and SmolLM, GPT-2,
+GPT-NeoX, OPT.
+"""
 
 PACKED = "attn.c_attn"
 """GPT-2 keeps query, key and value side by side in the columns of one weight."""
 
 
 def matrices(model: Transformer) -> list[Layer]:
-    """The weights of every layer: query, key, value, output, and up and down if it has an MLP.
+    """The weights of every layer: query, key, value, output, and up and down if it has
+    an MLP.
 
     Each holds all heads of its layer.
     """
     found: list[Layer] = []
     for block in model.layers:
         query, key, value = _weight(block.attn.qkv).chunk(3)
-        layer = {"query": query, "key": key, "value": value, "output": _weight(block.attn.out)}
+        layer = {
+            "query": query,
+            "key": key,
+            "value": value,
+            "output": _weight(block.attn.out),
+        }
         if block.mlp is not None:
             layer |= {"up": _weight(block.mlp.up), "down": _weight(block.mlp.down)}
         found.append(layer)
@@ -60,9 +75,9 @@ def layers_of(model: Any) -> list[nn.Module]:
 def named_matrices(layers: Iterable[nn.Module]) -> list[Layer]:
     """The weights of every layer of a language model, as views.
 
-    GPT-2 keeps its weights transposed, [input, output]. They are left so: what is nearest at a
-    rank is the same matrix transposed. Query, key and value that are packed head by head, as in
-    GPT-NeoX, are left out.
+    GPT-2 keeps its weights transposed, [input, output]. They are left so: what is
+    nearest at a rank is the same matrix transposed. Query, key and value that are
+    packed head by head, as in GPT-NeoX, are left out.
     """
     found: list[Layer] = []
     for parts in (dict(layer.named_modules()) for layer in layers):

@@ -15,21 +15,25 @@ def arena(
     workers: int = 1,
     out: Path = Path("runs/arena"),
 ) -> None:
-    """Score methods that look for circuits on models whose circuits are known: one table.
+    """Score methods that look for circuits on models whose circuits are known: one
+    table.
 
-    Results are kept in the folder: the command goes on where it was. It leaves scores.jsonl
-    and arena.md there, and the runs of the models that it trains.
+    Results are kept in the folder: the command goes on where it was. It leaves
+    scores.jsonl and arena.md there, and the runs of the models that it trains.
 
     Args:
-        families: of models: tracr (compiled by Tracr, if it is installed), siit (trained to such a
-            program), trained, compiled, planted, strangers. By default all.
+        families: of models: tracr (compiled by Tracr, if it is installed), siit
+            (trained to such a program), trained, compiled, planted, strangers. By
+            default all.
         methods: headway, blind, EAP, EAP-IG, ACDC, "EAP corrupted", "EAP-IG corrupted",
-            "ACDC corrupted", GIM, PEAP, "head ablation", naming, attention, random. By default all.
+            "ACDC corrupted", GIM, PEAP, "head ablation", naming, attention, random. By
+            default all.
         first: how many models of every family; by default all.
         planted: seeds of the models that are built at random.
         depth: the depth up to which models are built by hand.
-        strangers: a folder of others' models, whose circuits are not known; it has a strangers.py
-            with MODELS, by name a function that builds a model, and its task.
+        strangers: a folder of others' models, whose circuits are not known; it has a
+            strangers.py with MODELS, by name a function that builds a model, and its
+            task.
         workers: processes, each on one core.
         out: the folder.
     """

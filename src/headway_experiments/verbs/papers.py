@@ -1,4 +1,6 @@
-"""Verbs that reproduce what a document reports: the paper, the talk, or one of one's own."""
+"""Verbs that reproduce what a document reports: the paper, the talk, or one of one's
+own.
+"""
 
 from pathlib import Path
 from typing import Literal
@@ -18,20 +20,24 @@ def reproduce(
     judge_only: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Train the runs of a figure or a mechanism, draw them, and judge every claim about them.
+    """Train the runs of a figure or a mechanism, draw them, and judge every claim about
+    them.
 
     What is done is kept: the command goes on where it was.
 
     Args:
-        names: of the paper's figures, theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e,
-            and studies, first-steps, depths, curricula, circuits, algorithms, doubling,
-            by-heart, identifiability, two-hops; of the talk's mechanisms, associative-memory,
-            gradient-memory, factual-recall, factual-recall-dynamics, induction,
-            three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or paper, talk or all.
-            Or a Python file of experiments of your own, followed by their names or all.
-        scale: smoke takes seconds; small takes minutes per run on two cores; fresh is small with
-            seeds that chose no setting and no rule; paper is as the source has it.
-        folder: of all runs; by default runs/paper-SCALE, runs/talk-SCALE or runs/FILE-SCALE.
+        names: of the paper's figures, theorem1, fig2 … fig7, appendix-c, appendix-d,
+            appendix-e, and studies, first-steps, depths, curricula, circuits,
+            algorithms, doubling, by-heart, identifiability, two-hops; of the talk's
+            mechanisms, associative-memory, gradient-memory, factual-recall,
+            factual-recall-dynamics, induction, three-gradient-steps, noisy-recall,
+            khop-depth, khop-curriculum; or paper, talk or all. Or a Python file of
+            experiments of your own, followed by their names or all.
+        scale: smoke takes seconds; small takes minutes per run on two cores; fresh is
+            small with seeds that chose no setting and no rule; paper is as the source
+            has it.
+        folder: of all runs; by default runs/paper-SCALE, runs/talk-SCALE or
+            runs/FILE-SCALE.
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.
         judge_only: train nothing; judge by the runs that are done.
@@ -52,7 +58,12 @@ def reproduce(
     )
     from headway_experiments.tables import print_verdicts
 
-    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    require(
+        workers is None or workers >= 1,
+        "workers",
+        workers,
+        "a whole number of at least 1",
+    )
     if not names:
         raise HeadwayError(f"Missing from headway reproduce: NAME, {listed(DOCUMENTS)}")
     documents = DOCUMENTS
@@ -66,7 +77,11 @@ def reproduce(
         if dry_run or not judge_only:
             costs = [cost for group in groups for cost in group.costs(scale, place)]
             for name, total, done, left in costs:
-                cost = f"at most {left / 1e15:.3g} PFLOP left" if left else "nothing left to train"
+                cost = (
+                    f"at most {left / 1e15:.3g} PFLOP left"
+                    if left
+                    else "nothing left to train"
+                )
                 print(f"{name}: {done} of {total} done, {cost}")
         if dry_run:
             continue
@@ -83,9 +98,14 @@ def reproduce(
             judged += verdicts(one, scale, found, missing)
         print_verdicts([{scale: verdict} for verdict in judged])
         if scale == "smoke":
-            print("smoke shows that everything works; its models are too small to judge by")
+            print(
+                "smoke shows that everything works; its models are too small to "
+                "judge by"
+            )
         whose = "" if document == "paper" else f" --document {document}"
-        print(f"to see this again: headway claims --scale {scale} --results {kept}{whose}")
+        print(
+            f"to see this again: headway claims --scale {scale} --results {kept}{whose}"
+        )
 
 
 def claims(
@@ -120,7 +140,8 @@ def claims(
     rows = paper.judged(asked, scales, place)
     if not any(verdict.ran for row in rows for verdict in row.values()):
         raise HeadwayError(
-            f"{place}: no results of {document} are there, at scale {', '.join(scales)};"
+            f"{place}: no results of {document} are there, at scale "
+            f"{', '.join(scales)};"
             " --results names another folder, as FOLDER/results of headway reproduce"
         )
     print_verdicts(rows)

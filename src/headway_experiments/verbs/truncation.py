@@ -18,19 +18,20 @@ def truncate(
 ) -> None:
     """Cut weights of a language model to low rank, and see what changes.
 
-    Every weight is decomposed once (SVD); a rank is a fraction of the full one, rounded up: 1 is
-    the intact weight, 0 none of it. Layers are truncated each alone, and each with those above it.
-    Measured is how probable an answer of content is against a generic word, as in "Madrid is
-    located in", Spain or the. Results are kept, and the command goes on where it was.
+    Every weight is decomposed once (SVD); a rank is a fraction of the full one, rounded
+    up: 1 is the intact weight, 0 none of it. Layers are truncated each alone, and each
+    with those above it. Measured is how probable an answer of content is against a
+    generic word, as in "Madrid is located in", Spain or the. Results are kept, and the
+    command goes on where it was.
 
     Args:
         model: smollm2, gemma3, a GGUF file, or a folder of Transformers.
         layers: a number, a range (20..29) or a list; by default the upper third.
-        weights: sets of weights, separated by commas: mlp, attention, query, key, value, output,
-            gate, up, down; weights joined by + are truncated together.
+        weights: sets of weights, separated by commas: mlp, attention, query, key,
+            value, output, gate, up, down; weights joined by + are truncated together.
         rank: fractions of the full rank, separated by commas.
-        prompts: places, capitals, fictional, moved, names, all, or a JSONL file with prompt, answer
-            and generic on every line.
+        prompts: places, capitals, fictional, moved, names, all, or a JSONL file with
+            prompt, answer and generic on every line.
         folder: of the results; by default runs/truncate-MODEL.
         device: cpu, cuda or mps.
         threads: on a CPU; by default as many as PyTorch takes.

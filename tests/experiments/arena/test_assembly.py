@@ -49,9 +49,16 @@ def test_units_read_and_write_registers(seed):
     assembly = blank()
     generator = torch.Generator().manual_seed(seed)
     reads_a, reads_b = torch.randn(2, 5, 2, generator=generator)
-    bias, writes = torch.randn(5, generator=generator), torch.randn(2, 5, generator=generator)
-    assembly.units(0, {"a": reads_a[:2], "b": reads_b[:2]}, bias[:2], {"c": writes[:, :2]})
-    assembly.units(0, {"a": reads_a[2:], "b": reads_b[2:]}, bias[2:], {"c": writes[:, 2:]})
+    bias, writes = (
+        torch.randn(5, generator=generator),
+        torch.randn(2, 5, generator=generator),
+    )
+    assembly.units(
+        0, {"a": reads_a[:2], "b": reads_b[:2]}, bias[:2], {"c": writes[:, :2]}
+    )
+    assembly.units(
+        0, {"a": reads_a[2:], "b": reads_b[2:]}, bias[2:], {"c": writes[:, 2:]}
+    )
     inputs = random_inputs(seed)
     hidden = (inputs[..., :2] @ reads_a.T + inputs[..., 2:] @ reads_b.T + bias).relu()
     expected = hidden @ writes.T
@@ -80,7 +87,9 @@ def test_the_error_of_the_norm_is_the_one_stated():
     predicted = blank().build(TASK, ["a"], n_layers=1)(inputs)
     expected = inputs[:, -2:, :2]
     registers = inputs[:, -2:]
-    stated = (registers.square().sum(-1) + registers.sum(-1).square()) / (4 * CONSTANT**2)
+    stated = (registers.square().sum(-1) + registers.sum(-1).square()) / (
+        4 * CONSTANT**2
+    )
     error = (1 - predicted / expected).mean(-1)
     assert stated.max() > 1e-3
     torch.testing.assert_close(error, stated, atol=2e-5, rtol=2e-2)

@@ -30,7 +30,9 @@ class Small(nn.Module):
 
 
 def test_gradients_of_gim_are_those_of_its_own_library(monkeypatch):
-    gim = pytest.importorskip("gim", reason="needs gim-explain, which only this test reads")
+    gim = pytest.importorskip(
+        "gim", reason="needs gim-explain, which only this test reads"
+    )
     model, x = Small(), torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1))
 
     def attend(q, k, v):
@@ -56,33 +58,44 @@ def test_gradients_of_gim_are_those_of_its_own_library(monkeypatch):
 
 
 def subject() -> Subject:
-    task, config = Retrieval(depth=1), TransformerConfig(n_layers=2, d_model=16, init="orthogonal")
+    task, config = (
+        Retrieval(depth=1),
+        TransformerConfig(n_layers=2, d_model=16, init="orthogonal"),
+    )
     model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
     return Subject(Known(model, task, frozenset()), 8)
 
 
-def carried(one: Subject, inputs: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def carried(
+    one: Subject, inputs: torch.Tensor
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Patterns and values by layer, under the names of TransformerLens."""
     _, cache = one.model.run_with_cache(inputs)
     return [(cache["pattern", at], cache["v", at].transpose(1, 2)) for at in range(2)]
 
 
 def by_formula(one: Subject, method: str, share: float) -> torch.Tensor:
-    """What a paper's formula gives an edge of positions, [sequence, layer, head, query, key], with
-    all attention scaled to a share; signed."""
+    """What a paper's formula gives an edge of positions, [sequence, layer, head, query,
+    key], with all attention scaled to a share; signed."""
     seen: dict[str, torch.Tensor] = {}
 
     def see(value, point):
         seen[point.name.removesuffix(".hook_z")] = value
         return value * share if point.name.endswith("pattern") else value
 
-    said = one.model.run_with_hooks(one.batch.inputs, [(lambda n: n.startswith("blocks"), see)])
-    slopes = torch.autograd.grad(one.margin(said), [seen[f"blocks.{at}.attn"] for at in range(2)])
+    said = one.model.run_with_hooks(
+        one.batch.inputs, [(lambda n: n.startswith("blocks"), see)]
+    )
+    slopes = torch.autograd.grad(
+        one.margin(said), [seen[f"blocks.{at}.attn"] for at in range(2)]
+    )
     rows = []
     corrupted = carried(one, one.batch.inputs.roll(1, 0))
     for at, (slope, other) in enumerate(zip(slopes, corrupted, strict=True)):
         own, v = (seen[f"blocks.{at}.attn.hook_{name}"] for name in ("pattern", "v"))
-        now, then = (slope.transpose(1, 2) @ x.mT for x in (v.transpose(1, 2), other[1]))
+        now, then = (
+            slope.transpose(1, 2) @ x.mT for x in (v.transpose(1, 2), other[1])
+        )
         match method:
             case "PEAP":
                 rows.append((own * (then - now)).abs())
@@ -97,7 +110,9 @@ def by_formula(one: Subject, method: str, share: float) -> torch.Tensor:
 def test_scores_are_those_of_the_papers_formula(method):
     one = subject()
     shares = [(i + 1) / 5 for i in range(5)] if method == "EAP-IG" else [1.0]
-    wanted = one.along(torch.stack([by_formula(one, method, share) for share in shares]).mean(0))
+    wanted = one.along(
+        torch.stack([by_formula(one, method, share) for share in shares]).mean(0)
+    )
     found = METHODS[method](one).paths
     assert max(abs(value) for value in wanted.values()) > 1e-2
     for path in one.paths:

@@ -49,13 +49,18 @@ def test_circuits_known_by_hand():
     in_turn = {(1, 0, "s0←s2"), (2, 0, "s0←s4"), (3, 0, "s0←s6")}
     assert compiled(3, "sequential").required == joins | in_turn
     passed = {(1, 0, "s0←s2"), (1, 0, "s2←s4"), (1, 0, "s4←s6"), (2, 0, "s0←s2")}
-    assert compiled(3, "passing").required == joins | passed | {(2, 0, "s2←s4"), (3, 0, "s0←s2")}
+    assert compiled(3, "passing").required == joins | passed | {
+        (2, 0, "s2←s4"),
+        (3, 0, "s0←s2"),
+    }
     assert not compiled(3).decoys
     assert not compiled(3).alternatives
 
 
 @each
-@pytest.mark.parametrize(("n_chains", "d_token"), [(1, 4), (2, 4), (7, 4), (3, 6), (3, 8)])
+@pytest.mark.parametrize(
+    ("n_chains", "d_token"), [(1, 4), (2, 4), (7, 4), (3, 6), (3, 8)]
+)
 def test_it_takes_other_shapes(n_chains, d_token, construction):
     known = compiled(3, construction, n_chains, d_token)
     assert (known.task.n_chains, known.task.d_token) == (n_chains, d_token)
@@ -63,11 +68,16 @@ def test_it_takes_other_shapes(n_chains, d_token, construction):
 
 
 def test_symbols_of_any_length_are_told_apart():
-    """A dot product alone would send every query to the longest symbol in its direction."""
+    """A dot product alone would send every query to the longest symbol in its
+    direction.
+    """
     known = compiled(2)
     symbols, slots = known.task.draw(64, torch.Generator().manual_seed(0))
     lengths = torch.linspace(0.3, 2.0, symbols.shape[1] * 3).view(1, -1, 3, 1)
-    symbols = torch.nn.functional.normalize(symbols[:, :1, :1] + 0.3 * symbols, dim=-1) * lengths
+    symbols = (
+        torch.nn.functional.normalize(symbols[:, :1, :1] + 0.3 * symbols, dim=-1)
+        * lengths
+    )
     assert loss(known, known.task.assemble((symbols, slots))) < 0.01
 
 

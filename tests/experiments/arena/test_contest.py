@@ -1,4 +1,6 @@
-"""A contest goes on where it was; models that cannot be cases are left out with their reason."""
+"""A contest goes on where it was; models that cannot be cases are left out with their
+reason.
+"""
 
 import json
 
@@ -31,9 +33,13 @@ def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatc
     *whole, last = path.read_text().splitlines()
     path.write_text("\n".join([*whole, last[:40]]))
     jobs = []
-    monkeypatch.setattr(module, "compete", lambda job: jobs.append(job) or [json.loads(last)])
+    monkeypatch.setattr(
+        module, "compete", lambda job: jobs.append(job) or [json.loads(last)]
+    )
     assert contest(tmp_path, COMPILED, QUICK, first=2) == rows
-    assert [(job.model, job.methods) for job in jobs] == [(rows[-1]["model"], ("random",))]
+    assert [(job.model, job.methods) for job in jobs] == [
+        (rows[-1]["model"], ("random",))
+    ]
     assert len(read(tmp_path)) == 4
     assert len(contest(tmp_path, COMPILED, QUICK[:1], first=1)) == 1
 
@@ -45,7 +51,9 @@ def test_a_folder_has_one_writer(tmp_path):
     assert not (tmp_path / FILE).exists()
 
 
-@pytest.mark.parametrize("line", ["{}", "[1]", "7", '{"family": [], "model": {}, "method": 1}'])
+@pytest.mark.parametrize(
+    "line", ["{}", "[1]", "7", '{"family": [], "model": {}, "method": 1}']
+)
 def test_scores_that_are_none_are_one_clear_line(line, tmp_path):
     (tmp_path / FILE).write_text(f"{line}\n")
     assert str(tmp_path / FILE) in refused(*ONE, "--out", tmp_path)
@@ -63,7 +71,8 @@ def test_rows_that_lack_scores_are_one_clear_line(tmp_path):
 def test_a_method_that_is_named_twice_competes_once(tmp_path):
     (row,) = contest(tmp_path, PLANTED, ["random", "random"], first=1)
     assert read(tmp_path) == [row]
-    (tmp_path / FILE).write_text(f"{json.dumps(row)}\n" * 2)  # as two writers left it before
+    # As two writers left it before.
+    (tmp_path / FILE).write_text(f"{json.dumps(row)}\n" * 2)
     assert contest(tmp_path, PLANTED, ["random"], first=1) == [row]
 
 
@@ -72,7 +81,9 @@ def test_the_table_has_means_and_what_was_missed(tmp_path):
     missed = {**rows[0], "exact": False, "missing": ["L0.H0 s2←s1"], "model": "lost"}
     left = {"method": None, "model": "odd", "left_out": "no reason"}
     page = markdown([*rows, missed, left])
-    head, _, better, worse = (line.strip("| ").split(" | ") for line in page.splitlines()[:4])
+    head, _, better, worse = (
+        line.strip("| ").split(" | ") for line in page.splitlines()[:4]
+    )
     assert (better[0], worse[0]) == ("headway", "random")
     assert better[head.index("compiled (2)")] == "1.000 (1)"
     assert better[head.index("names F1")] == "1.000"
@@ -117,12 +128,21 @@ def test_models_of_others_are_read_from_their_folder(tmp_path):
     assert (row["exact"], row["paths_ap"]) == (None, None)
     cells = [line.strip("| ").split(" | ") for line in markdown([row]).splitlines()[:3]]
     assert (
-        dict(zip(cells[0], cells[2], strict=True))["strangers (1)"] == f"{row['curve']['cmd']:.3f}"
+        dict(zip(cells[0], cells[2], strict=True))["strangers (1)"]
+        == f"{row['curve']['cmd']:.3f}"
     )
     (tmp_path / "strangers.py").write_text("MODELS = 3")
-    assert "--strangers" in refused("arena", "--families", "strangers", "--out", tmp_path / "none")
+    assert "--strangers" in refused(
+        "arena", "--families", "strangers", "--out", tmp_path / "none"
+    )
     assert "MODELS in strangers.py = 3 is not allowed" in refused(
-        "arena", "--families", "strangers", "--strangers", tmp_path, "--out", tmp_path / "two"
+        "arena",
+        "--families",
+        "strangers",
+        "--strangers",
+        tmp_path,
+        "--out",
+        tmp_path / "two",
     )
 
 
@@ -133,7 +153,9 @@ def test_of_alternatives_the_nearest_is_right():
         AttentionPath.of(0, 1, "s2←s1"),
         AttentionPath.of(1, 0, "s0←s2"),
     )
-    two = Known(known.model, known.task, frozenset({c}), ((frozenset({a}), frozenset({b})),))
+    two = Known(
+        known.model, known.task, frozenset({c}), ((frozenset({a}), frozenset({b})),)
+    )
     assert two.nearest(frozenset({a, c})) == {a, c}
     assert two.nearest(frozenset({b, c})) == {b, c}
     assert two.nearest(None, {a: 0.1, b: 0.2, c: 1.0}) == {b, c}
@@ -147,7 +169,9 @@ def test_of_alternatives_the_nearest_is_right():
 )
 def test_known_circuits_are_found(seeds, depth, tmp_path):
     there = families(seeds, depth)
-    rows = contest(tmp_path, {name: there[name] for name in ("compiled", "planted")}, ["headway"])
+    rows = contest(
+        tmp_path, {name: there[name] for name in ("compiled", "planted")}, ["headway"]
+    )
     assert {row["model"] for row in rows if row["family"] == "planted"} == {
         f"planted {seed}" for seed in seeds
     }
@@ -157,7 +181,9 @@ def test_known_circuits_are_found(seeds, depth, tmp_path):
 
 def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    cli.main(["arena", "--families", "planted", "--methods", "attention", "--first", "1"])
+    cli.main(
+        ["arena", "--families", "planted", "--methods", "attention", "--first", "1"]
+    )
     told = capsys.readouterr().out
     assert "planted 4000" in told
     assert "written to runs/arena/arena.md" in told

@@ -27,7 +27,9 @@ def test_every_method_scores_every_path_and_counts_its_passes(name):
     assert (passes == 0) == (name == "random")
 
 
-@pytest.mark.parametrize("name", ["headway", "blind", "EAP-IG", "ACDC", "ACDC corrupted"])
+@pytest.mark.parametrize(
+    "name", ["headway", "blind", "EAP-IG", "ACDC", "ACDC corrupted"]
+)
 def test_the_induction_circuit_is_found(name):
     subject = subject_of()
     result = score(subject, METHODS[name](subject), 0.0)
@@ -48,7 +50,9 @@ def test_a_path_along_another_relation_gets_the_name_of_the_nearest():
     subject = subject_of()
     circuit = Circuit({(0, 0): Paths(("1 back",)), (1, 0): Paths(("s0←s2",))})
     chosen, pairs = methods._named(subject, circuit)
-    assert chosen == {AttentionPath.parse(path) for path in ("L0.H0 s2←s1", "L1.H0 s0←s2")}
+    assert chosen == {
+        AttentionPath.parse(path) for path in ("L0.H0 s2←s1", "L1.H0 s0←s2")
+    }
     assert torch.equal(pairs[:, 1], subject.pairs(chosen)[:, 1])
     assert pairs[:, 0].sum() == 16 * (subject.task.length - 1)
 
@@ -62,7 +66,9 @@ def test_what_is_summed_along_a_relation_stands_at_its_edges():
         by_hand = sum(
             values[i, path.layer, path.head, q, k].item()
             for i in range(8)
-            for q, keys in zip(edges.queries[i].tolist(), edges.keys[i].tolist(), strict=True)
+            for q, keys in zip(
+                edges.queries[i].tolist(), edges.keys[i].tolist(), strict=True
+            )
             for k in keys
         )
         assert total == pytest.approx(by_hand, rel=1e-4)

@@ -14,12 +14,16 @@ each = pytest.mark.parametrize("seed", SEEDS)
 
 
 def circuits(known):
-    """All circuits that are enough: the required paths and one option of every group."""
+    """All circuits that are enough: the required paths and one option of every
+    group.
+    """
     return [known.required.union(*options) for options in product(*known.alternatives)]
 
 
 def useful(known):
-    return known.required.union(*(option for group in known.alternatives for option in group))
+    return known.required.union(
+        *(option for group in known.alternatives for option in group)
+    )
 
 
 def uniform(known):
@@ -48,7 +52,8 @@ def test_no_head_of_it_can_be_uniform_or_identity(seed):
     for head in {path.at for path in circuit}:
         for idle in (uniform(known), torch.eye(known.task.length)):
             forced, free = (
-                loss(known, batch, circuit, up_to, {head: idle}) for up_to in (99, head[0])
+                loss(known, batch, circuit, up_to, {head: idle})
+                for up_to in (99, head[0])
             )
             assert max(forced, free) > 0.05, head
 
@@ -90,7 +95,9 @@ def test_models_of_every_kind_occur():
     for known in many:
         assert known.model.config.attn_only == (not known.alternatives)
     assert {known.model.config.attn_only for known in many} == {True, False}
-    in_useful_heads = [d for k in many for d in k.decoys if d.at in {p.at for p in useful(k)}]
+    in_useful_heads = [
+        d for k in many for d in k.decoys if d.at in {p.at for p in useful(k)}
+    ]
     assert in_useful_heads
 
 
@@ -99,7 +106,9 @@ def test_the_seed_decides_everything():
     assert once.required == again.required
     assert once.decoys == again.decoys
     weights = again.model.state_dict()
-    assert all(torch.equal(w, weights[name]) for name, w in once.model.state_dict().items())
+    assert all(
+        torch.equal(w, weights[name]) for name, w in once.model.state_dict().items()
+    )
     assert once.required != other.required
 
 

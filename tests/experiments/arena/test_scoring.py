@@ -1,4 +1,6 @@
-"""Rankings scored by hand-made numbers; MIB's curves by worked numbers, and at their ends."""
+"""Rankings scored by hand-made numbers; MIB's curves by worked numbers, and at their
+ends.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,7 +11,15 @@ import torch
 from headway.relations import AttentionPath
 from headway_experiments.arena.case import Known
 from headway_experiments.arena.compiled import compiled
-from headway_experiments.arena.scoring import SIZES, area, average_precision, curve, f1, score, tied
+from headway_experiments.arena.scoring import (
+    SIZES,
+    area,
+    average_precision,
+    curve,
+    f1,
+    score,
+    tied,
+)
 from headway_experiments.arena.subject import Answer, Subject
 
 
@@ -31,7 +41,12 @@ def test_scores_alike_to_three_digits_are_ordered_by_size():
     scores = {"small": 0.99981, "large": 0.9999, "less": 0.9, "none": 0.0}
     sizes = {"small": 1.0, "large": 9.0, "less": 1.0, "none": 1.0}
     ranks = tied(scores, sizes)
-    assert sorted(ranks, key=lambda name: -ranks[name]) == ["small", "large", "less", "none"]
+    assert sorted(ranks, key=lambda name: -ranks[name]) == [
+        "small",
+        "large",
+        "less",
+        "none",
+    ]
     assert len(set(tied({"a": 1.0, "b": 1.0004}, {}).values())) == 1
 
 
@@ -50,12 +65,15 @@ def test_pairs_of_positions_count_as_the_model_attends_there():
     paths = {path: float(path in truth) for path in subject.paths}
     said = {"all": truth, "half": truth - {one}, "wrong name": truth - {one} | {wrong}}
     found = {
-        name: score(subject, Answer(paths, frozenset(those)), 0.0) for name, those in said.items()
+        name: score(subject, Answer(paths, frozenset(those)), 0.0)
+        for name, those in said.items()
     }
     assert found["all"].pairs_f1 == pytest.approx(1)
     assert found["half"].pairs_f1 == pytest.approx(2 / 3, abs=0.1)
     assert found["half"].heads_f1 < found["wrong name"].heads_f1 == 1
-    assert found["wrong name"].pairs_f1 == pytest.approx(found["half"].pairs_f1, abs=0.1)
+    assert found["wrong name"].pairs_f1 == pytest.approx(
+        found["half"].pairs_f1, abs=0.1
+    )
 
 
 @pytest.mark.parametrize("knows", ["heads", "nothing"])
@@ -66,11 +84,21 @@ def test_where_paths_are_not_known_what_is_known_is_scored(knows):
     subject = Subject(known, 16)
     answer = Answer({path: float(path.layer) for path in subject.paths})
     found = score(subject, answer, 0.0)
-    assert (found.exact, found.heads_f1) == ((True, 1.0) if knows == "heads" else (None, None))
+    assert (found.exact, found.heads_f1) == (
+        (True, 1.0) if knows == "heads" else (None, None)
+    )
     assert found.paths_ap is None
     known = replace(known, heads=frozenset(subject.heads))
-    told = found.alone, found.alone_at_zero, score(Subject(known, 16), answer, 0.0).alone_at_zero
-    assert told == (None,) * 3 if knows == "nothing" else told[0] == 0.5 and told[1] < told[2] == 1
+    told = (
+        found.alone,
+        found.alone_at_zero,
+        score(Subject(known, 16), answer, 0.0).alone_at_zero,
+    )
+    assert (
+        told == (None,) * 3
+        if knows == "nothing"
+        else told[0] == 0.5 and told[1] < told[2] == 1
+    )
     assert 0 <= found.curve.agreement <= 1
     chosen = replace(answer, chosen=frozenset(whole.required))
     assert score(subject, chosen, 0.0).exact is (False if knows == "heads" else None)
@@ -79,7 +107,8 @@ def test_where_paths_are_not_known_what_is_known_is_scored(knows):
 def test_areas_are_those_of_straight_lines():
     assert area([0, 0.5, 1], [0, 1, 1]) == pytest.approx(0.75)
     assert area(SIZES, [1.0] * len(SIZES)) == pytest.approx(0.999)
-    assert area(SIZES, [2.0] * len(SIZES)) == pytest.approx(1.998)  # better than the model
+    # Better than the model.
+    assert area(SIZES, [2.0] * len(SIZES)) == pytest.approx(1.998)
 
 
 def test_the_right_paths_first_are_near_the_model_and_last_are_far():
@@ -95,7 +124,9 @@ def test_the_right_paths_first_are_near_the_model_and_last_are_far():
 
 
 def test_what_is_better_than_the_model_is_off_it_too():
-    """Ten paths; nothing without any, the model's own margin with all, and twice that between."""
+    """Ten paths; nothing without any, the model's own margin with all, and twice that
+    between.
+    """
     subject = SimpleNamespace(
         only=lambda paths, part: len(paths),
         outputs=lambda kept, part: kept,

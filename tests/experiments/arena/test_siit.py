@@ -1,4 +1,6 @@
-"""Training to a known circuit: what is replaced, what is asked for, and what is left out."""
+"""Training to a known circuit: what is replaced, what is asked for, and what is left
+out.
+"""
 
 import random
 from types import SimpleNamespace
@@ -21,39 +23,51 @@ needs_tracr = pytest.mark.skipif(
 def test_a_program_answers_as_with_its_heads_replaced():
     pupil = siit.Pupil(RaspTask(program="shift_twice"), random.Random(0))
     base, source = pupil.pairs(pupil.unseen[:64])
-    assert ((base != pupil.program.pad).sum(1) == (source != pupil.program.pad).sum(1)).all()
+    assert (
+        (base != pupil.program.pad).sum(1) == (source != pupil.program.pad).sum(1)
+    ).all()
     (_, plain), *pairs = pupil.swapped(base, source, [[node] for node in pupil.nodes])
     last = base[:, 1:] != pupil.program.pad
     twice = pupil.answers(pupil.program(source), source)
     for node, (_, right) in zip(pupil.nodes, pairs, strict=True):
-        # whatever either shift brings is brought from the other sequence, and nothing by others
+        # whatever either shift brings is brought from the other sequence, and nothing
+        # by others
         wanted = plain if node.of_program is None else twice
         assert torch.equal(right[last], wanted[last])
 
 
 @needs_tracr
-def test_a_model_that_has_not_learnt_is_left_out_and_its_weights_are_kept(tmp_path, monkeypatch):
+def test_a_model_that_has_not_learnt_is_left_out_and_its_weights_are_kept(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(siit, "STEPS", 1)
     for _ in range(2):
-        with pytest.raises(LeftOutError, match="of its answers are right with some head replaced"):
+        with pytest.raises(
+            LeftOutError, match="of its answers are right with some head replaced"
+        ):
             siit.build_siit("siit shift_twice", tmp_path)
-        monkeypatch.setattr(siit.Pupil, "learn", None)  # the second time nothing is trained
+        # The second time nothing is trained.
+        monkeypatch.setattr(siit.Pupil, "learn", None)
     monkeypatch.setattr(siit, "RIGHT", 0)
     assert 0 < siit.build_siit("siit shift_twice", tmp_path).alone < 1
     assert (tmp_path / "siit" / "shift_twice.safetensors").is_file()
 
 
 class Carries(torch.nn.Module):
-    """Puts out what its heads carry, [layer, sequence, position, head, number]: in layer 1 twice
-    the inputs."""
+    """Puts out what its heads carry, [layer, sequence, position, head, number]: in
+    layer 1 twice the inputs."""
 
     def __init__(self):
         super().__init__()
-        layers = (torch.nn.ModuleDict({"hook_z": torch.nn.Identity()}) for _ in range(2))
+        layers = (
+            torch.nn.ModuleDict({"hook_z": torch.nn.Identity()}) for _ in range(2)
+        )
         self.blocks = torch.nn.ModuleList(layers)
 
     def forward(self, inputs):
-        return torch.stack([block["hook_z"](n * inputs) for n, block in enumerate(self.blocks, 1)])
+        return torch.stack(
+            [block["hook_z"](n * inputs) for n, block in enumerate(self.blocks, 1)]
+        )
 
 
 def test_heads_carry_what_they_do_in_the_other_sequence():
@@ -65,7 +79,9 @@ def test_heads_carry_what_they_do_in_the_other_sequence():
 
 
 def pupil(pairs):
-    """A pupil of one weight, whatever head is replaced; `pairs` gives outputs and answers."""
+    """A pupil of one weight, whatever head is replaced; `pairs` gives outputs and
+    answers.
+    """
     made = object.__new__(siit.Pupil)
     made.task, made.rng = SimpleNamespace(targets=Tokens(2)), random.Random(0)
     made.model, made.unseen = torch.nn.Linear(1, 2, bias=False), None
@@ -76,12 +92,19 @@ def pupil(pairs):
 
 
 def test_the_heads_that_are_replaced_are_those_that_count(monkeypatch):
-    answers, all_right = torch.zeros(4, 1, 1, dtype=torch.long), torch.tensor([[[1.0, 0.0]]] * 4)
+    answers, all_right = (
+        torch.zeros(4, 1, 1, dtype=torch.long),
+        torch.tensor([[[1.0, 0.0]]] * 4),
+    )
     half = torch.cat([all_right[:2], all_right[2:].flip(-1)])
-    one = pupil(lambda *_: iter([(all_right, answers), (half, answers), (all_right, answers)]))
+    one = pupil(
+        lambda *_: iter([(all_right, answers), (half, answers), (all_right, answers)])
+    )
     assert one.right() == 0.5
     said = {((0, 1),): half}  # the head that is not the program's
-    monkeypatch.setattr(siit, "interchanged", lambda model, base, source, heads: said[(*heads,)])
+    monkeypatch.setattr(
+        siit, "interchanged", lambda model, base, source, heads: said[(*heads,)]
+    )
     one.program, one.answers = torch.nn.Identity(), lambda outputs, inputs: answers
     assert one.alone() == 0.5
 
@@ -93,7 +116,9 @@ def test_heads_that_are_not_of_the_program_are_taught_to_do_nothing(monkeypatch)
     def pairs(base, source, sets):
         asked.append([[node.of_program is None for node in nodes] for nodes in sets])
         told = one.model(torch.ones(4, 1, 1))
-        return iter([(told.detach(), answers), (told.detach(), answers), (told, answers)])
+        return iter(
+            [(told.detach(), answers), (told.detach(), answers), (told, answers)]
+        )
 
     one = pupil(pairs)
     before = one.model.weight.clone()

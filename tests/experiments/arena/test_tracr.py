@@ -38,7 +38,9 @@ def test_the_arena_loads_no_jax():
 
 def test_the_dictionary_leads_where_it_says():
     looks = dictionary("aba", "ab")
-    leads = {name: [list(np.flatnonzero(row)) for row in one] for name, one in looks.items()}
+    leads = {
+        name: [list(np.flatnonzero(row)) for row in one] for name, one in looks.items()
+    }
     assert leads["offset -1"] == [[], [0], [1]]
     assert leads["same token"] == [[0, 2], [1], [0, 2]]
     assert leads["after same token"] == [[1], [2], [1]]
@@ -60,25 +62,36 @@ def test_outputs_equal_those_of_tracr(name):
     for _ in range(3):
         said = DRAWN[its.style](rng, its.tokens, its.length)
         tokens = encode(["compiler_bos", *said])
-        theirs = np.asarray(one.assembled.apply(["compiler_bos", *said]).transformer_output[0])
-        padded = torch.tensor([tokens + [one.module.pad] * (its.length + 1 - len(tokens))])
+        theirs = np.asarray(
+            one.assembled.apply(["compiler_bos", *said]).transformer_output[0]
+        )
+        padded = torch.tensor(
+            [tokens + [one.module.pad] * (its.length + 1 - len(tokens))]
+        )
         ours = one.module.stream(padded)[0, : len(tokens)].numpy()
         assert np.abs(ours - theirs).max() < 1e-4
 
 
 @needs_tracr
 @pytest.mark.parametrize("name", ["reverse_1", "detect_pattern_abc", "induction"])
-def test_every_head_of_the_truth_attends_along_its_selector_and_no_other_does_anything(name):
+def test_every_head_of_the_truth_attends_along_its_selector_and_no_other_does_anything(
+    name,
+):
     case = known_of(families()["tracr"], name, None)  # pyright: ignore[reportArgumentType]
     batch = case.task.sample(64, torch.Generator().manual_seed(3))
-    patterns, edges = attention_patterns(case.model, batch.inputs), case.task.edges(batch)
+    patterns, edges = (
+        attention_patterns(case.model, batch.inputs),
+        case.task.edges(batch),
+    )
     for path in case.required:
         along = attention_along(patterns, edges[path.relation])
         assert along[path.at] == pytest.approx(1, abs=0.01)
     used = {path.at for path in case.required}
 
     def without(layer, pattern):
-        heads = torch.tensor([(layer, head) in used for head in range(case.model.n_heads)])
+        heads = torch.tensor(
+            [(layer, head) in used for head in range(case.model.n_heads)]
+        )
         return pattern * heads[:, None, None]
 
     with torch.no_grad():
@@ -100,7 +113,8 @@ def test_answers_are_those_of_the_program():
 @needs_tracr
 def test_a_program_that_tracr_refuses_is_one_clear_line():
     cases = {
-        case["testcase_name"]: case for case in tracr("compiler.test_cases").UNSUPPORTED_TEST_CASES
+        case["testcase_name"]: case
+        for case in tracr("compiler.test_cases").UNSUPPORTED_TEST_CASES
     }
     bad = cases["numerical_selector"]
     with refusing("Tracr refuses the program"):
@@ -115,6 +129,8 @@ def test_a_constant_output_is_refused(monkeypatch):
     constant = rasp.Map(lambda x: 1, rasp.tokens)
     one = programs()["reverse_1"]
     known = {"one": one.__class__("one", "ours", constant, one.tokens, one.length)}
-    monkeypatch.setattr("headway_experiments.arena.tracr_programs.programs", lambda: known)
+    monkeypatch.setattr(
+        "headway_experiments.arena.tracr_programs.programs", lambda: known
+    )
     with pytest.raises(HeadwayError, match="its output is constant"):
         compiled_program.__wrapped__("one")

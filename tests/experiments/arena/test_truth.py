@@ -1,4 +1,6 @@
-"""The truth by exchange, and circuits with one fault, on a model whose circuit is known by hand."""
+"""The truth by exchange, and circuits with one fault, on a model whose circuit is known
+by hand.
+"""
 
 import random
 
@@ -51,7 +53,9 @@ def test_every_wrong_circuit_differs_from_the_right_one(faults):
 
 
 def test_to_say_of_a_head_by_place_that_it_is_by_place_is_no_fault(faults):
-    """The first head reads the token before, in every sequence; those above follow symbols."""
+    """The first head reads the token before, in every sequence; those above follow
+    symbols.
+    """
     heads = {fault.what for fault in faults.as_mean()}
     assert "L0.H0" not in heads
     assert {"L1.H0", "L2.H0"} <= heads

@@ -1,4 +1,6 @@
-"""The five examples of appendix A, to the letter: the paper's text, and the draws that give it."""
+"""The five examples of appendix A, to the letter: the paper's text, and the draws that
+give it.
+"""
 
 from pathlib import Path
 from random import Random
@@ -44,13 +46,16 @@ def chains(text, names):
         text: a block a line, `b-2 c-3` for the lines that tell of b and 2, and c and 3.
         names: the draws of x_0 … x_D, given them.
     """
-    blocks = [[tuple(word.split("-")) for word in line.split()] for line in text.split("\n")]
+    blocks = [
+        [tuple(word.split("-")) for word in line.split()] for line in text.split("\n")
+    ]
     symbols = [[left for left, _ in blocks[-1]]]
     for block in reversed(blocks):
         symbols.append([dict(block)[symbol] for symbol in symbols[-1]])
     depth = len(blocks)
     orders = [
-        [symbols[depth - 1 - i].index(left) for left, _ in block] for i, block in enumerate(blocks)
+        [symbols[depth - 1 - i].index(left) for left, _ in block]
+        for i, block in enumerate(blocks)
     ]
     return [*names(symbols), *orders]
 
@@ -90,7 +95,10 @@ FUNCTIONS = [
     1,
 ]
 
-KIN = "Jane Olivia Ed Mike Penny Dana Adam George Nancy Isabelle Hank Bob Lily Cathy Fred Kevin"
+KIN = (
+    "Jane Olivia Ed Mike Penny Dana Adam George Nancy Isabelle Hank Bob Lily "
+    "Cathy Fred Kevin"
+)
 COUNTRIES = (
     "England Qatar Laos Japan Canada Norway Mexico Italy"
     " Argentina France Germany Denmark Brazil Kenya Hungary Peru"

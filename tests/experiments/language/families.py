@@ -1,4 +1,6 @@
-"""Small models of many families, those that keep more of a text than keys and values among them."""
+"""Small models of many families, those that keep more of a text than keys and values
+among them.
+"""
 
 import string
 

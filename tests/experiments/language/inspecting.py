@@ -10,7 +10,9 @@ from headway_experiments.language import questions
 
 KINDS = ("ResourceWarning", "DeprecationWarning")
 QUIET = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in KINDS]
-"""Inspect leaves streams to the garbage collector and uses what is deprecated: not our errors."""
+"""Inspect leaves streams to the garbage collector and uses what is deprecated: not our
+errors.
+"""
 
 
 class Mock:
@@ -32,7 +34,8 @@ class Mock:
         self.conversations.append([message.text for message in messages])
         self.temperatures.add(config.temperature)
         output = ModelOutput.from_content("mockllm/model", self.says(prompt, before))
-        output.usage = ModelUsage(input_tokens=1, output_tokens=1)  # else a tokenizer is fetched
+        # Else a tokenizer is fetched.
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1)
         return output
 
     @property
@@ -53,7 +56,9 @@ def run(name, mock, log_dir, options=None, **parameters):
 
 def asked(name, depths=(None,), n=4, chains=4, seed=0):
     """The questions of an evaluation by their prompts."""
-    told = [question for d in depths for question in questions(name, d, chains, n, seed)]
+    told = [
+        question for d in depths for question in questions(name, d, chains, n, seed)
+    ]
     return {question.prompt: question for question in told}
 
 

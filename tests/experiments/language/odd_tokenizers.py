@@ -3,13 +3,21 @@
 import string
 
 import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 from transformers import LlamaTokenizer, PreTrainedTokenizerFast
 
 LETTERS = string.digits + string.ascii_letters + " .,?()<>=[]/\n:'"
 TEMPLATE = (
     "{% for message in messages %}{% if message['role'] == 'user' %}"
-    "<q>{{ message['content'] }}</q>{% else %}GAP{{ message['content'] }}</s>{% endif %}"
+    "<q>{{ message['content'] }}</q>{% else %}GAP{{ message['content'] }}</s>{% "
+    "endif %}"
     "{% endfor %}"
 )
 
@@ -28,12 +36,16 @@ def fast(vocab, merges=(), **parts):
     made = Tokenizer(models.BPE(vocab=vocab, merges=list(merges), unk_token="[UNK]"))
     for name, part in parts.items():
         setattr(made, name, part)
-    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]", eos_token="[SEP]")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="[UNK]", eos_token="[SEP]"
+    )
 
 
 def bert():
     vocab = letters("[UNK]", "[CLS]", "[SEP]")
-    ends = processors.TemplateProcessing("[CLS] $A [SEP] [SEP]", None, [("[CLS]", 1), ("[SEP]", 2)])
+    ends = processors.TemplateProcessing(
+        "[CLS] $A [SEP] [SEP]", None, [("[CLS]", 1), ("[SEP]", 2)]
+    )
     return fast(vocab, post_processor=ends, decoder=decoders.Fuse())
 
 

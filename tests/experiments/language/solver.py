@@ -40,14 +40,18 @@ def lives_with(lines, question):
 
 
 def stem(word):
-    """The part that forms of a word have in common: Novaria, Novarians; luminism, Luminists."""
+    """The part that forms of a word have in common: Novaria, Novarians; luminism,
+    Luminists.
+    """
     return re.sub("(ists|ism|ns|s)$", "", word.lower()).removesuffix("a")
 
 
 def kingdoms(lines, question):
     leads = []
     for line in lines:
-        found = re.fullmatch(r"(\w+) (?:lives in|believe in|eat|contains|causes) (\w+)\.", line)
+        found = re.fullmatch(
+            r"(\w+) (?:lives in|believe in|eat|contains|causes) (\w+)\.", line
+        )
         leads.append((stem(found[2]), found[1]))
     return follow(leads, re.match(r"Who [a-z ]+ (\w+)\?", question)[1], key=stem)
 
@@ -75,14 +79,18 @@ def relatives(lines, question):
         if found := re.fullmatch(r"(\w+) lives (?:in|with) (\w+)\.", line):
             assert found[1] not in lives
             lives[found[1]] = found[2]
-        elif found := re.fullmatch(r"(\w+)s (mother|sister|father|brother) is (\w+)\.", line):
+        elif found := re.fullmatch(
+            r"(\w+)s (mother|sister|father|brother) is (\w+)\.", line
+        ):
             family[found[1], found[2]] = found[3]
         elif found := re.fullmatch(r"(\w+)s live with their (\w+)s\.", line):
             customs[found[1].lower()] = found[2]
         else:
             found = re.fullmatch(r"(\w+) works as an? (\w+)\.", line)
             works[found[1]] = found[2]
-    found = re.match(r"Where does (\w+?)(?:s (mother|sister|father|brother))? live\?", question)
+    found = re.match(
+        r"Where does (\w+?)(?:s (mother|sister|father|brother))? live\?", question
+    )
     who, kind = found.groups()
     if kind:
         who = family[who, kind]

@@ -1,4 +1,6 @@
-"""Prompts and answers are the tokens of running text, whatever the tokenizer is like."""
+"""Prompts and answers are the tokens of running text, whatever the tokenizer is
+like.
+"""
 
 import string
 
@@ -34,25 +36,37 @@ def test_nothing_stands_behind_a_prompt(tmp_path, made, front, behind):
     for option, answer in zip(options, question.acceptable, strict=True):
         ids = made(f"{text} {answer}", add_special_tokens=False)["input_ids"]
         assert option == ids[len(bare) :]
-    assert model.answers(question)[0] == pytest.approx(in_full(model, question)[0], abs=1e-4)
+    assert model.answers(question)[0] == pytest.approx(
+        in_full(model, question)[0], abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("form", ["chat", "completion"])
 @pytest.mark.parametrize("gap", ["", " "])
 @pytest.mark.parametrize("made", [llama, bert, byte_level, stripping, ByT5Tokenizer])
 def test_an_answers_tokens_are_those_that_follow_the_prompt(tmp_path, form, gap, made):
-    """Those of the whole text, with the white space that the template puts before an answer."""
+    """Those of the whole text, with the white space that the template puts before an
+    answer.
+    """
     tokenizer = made()
-    model = LocalModel(save_model(tmp_path, tokenizer, TEMPLATE.replace("GAP", gap)), form)
+    model = LocalModel(
+        save_model(tmp_path, tokenizer, TEMPLATE.replace("GAP", gap)), form
+    )
     (question,) = questions("equations", 1, count=1)
     assert {"3", "0"} <= set(question.acceptable)
     lead = gap if form == "chat" else " "
-    text = f"<q>{question.prompt}</q>" if form == "chat" else f"{question.prompt}\nAnswer:"
+    text = (
+        f"<q>{question.prompt}</q>" if form == "chat" else f"{question.prompt}\nAnswer:"
+    )
     prompt = model.cut(question)[0].tolist()
     for answer, option in zip(question.acceptable, model.cut(question)[1], strict=True):
-        whole = tokenizer(f"{text}{lead}{answer}", add_special_tokens=False)["input_ids"]
+        whole = tokenizer(f"{text}{lead}{answer}", add_special_tokens=False)[
+            "input_ids"
+        ]
         assert prompt + option == model.front + whole
-    assert model.answers(question)[0] == pytest.approx(in_full(model, question)[0], abs=1e-4)
+    assert model.answers(question)[0] == pytest.approx(
+        in_full(model, question)[0], abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("form", ["chat", "completion"])
@@ -70,8 +84,15 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
 
 
 def test_answers_that_are_the_same_tokens_are_one_line(tmp_path):
-    vocab = {t: i for i, t in enumerate(["[UNK]", "[CLS]", "[SEP]", *string.ascii_letters, " .:"])}
-    model = LocalModel(save_model(tmp_path, fast(vocab, decoder=decoders.Fuse())), "completion")
+    vocab = {
+        t: i
+        for i, t in enumerate(["[UNK]", "[CLS]", "[SEP]", *string.ascii_letters, " .:"])
+    }
+    model = LocalModel(
+        save_model(tmp_path, fast(vocab, decoder=decoders.Fuse())), "completion"
+    )
     (question,) = questions("equations", 1, count=1)
-    with pytest.raises(HeadwayError, match=r"^the tokens of .* do not tell the answers apart$"):
+    with pytest.raises(
+        HeadwayError, match=r"^the tokens of .* do not tell the answers apart$"
+    ):
         model.answers(question)

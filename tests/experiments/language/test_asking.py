@@ -1,4 +1,6 @@
-"""Asking a local model: exact probabilities, the paper's protocol, and going on where it was."""
+"""Asking a local model: exact probabilities, the paper's protocol, and going on where
+it was.
+"""
 
 import json
 import math
@@ -77,7 +79,9 @@ def counting(model, monkeypatch):
             return model.answers(question)
 
     made = Counting()
-    monkeypatch.setattr("headway_experiments.language.asking.LocalModel", lambda *_, **__: made)
+    monkeypatch.setattr(
+        "headway_experiments.language.asking.LocalModel", lambda *_, **__: made
+    )
     return made
 
 
@@ -93,7 +97,9 @@ def test_an_asking_that_stops_goes_on_where_it_was(counting, folder, tmp_path):
     with (tmp_path / "parts" / "asked.jsonl").open("a") as file:
         file.write('{"formulation": "equ')  # as a kill leaves it
     counting.stop_after, counting.count, watched = None, 0, []
-    told = ask_local(asked(folder), tmp_path / "parts", lambda *done: watched.append(done))
+    told = ask_local(
+        asked(folder), tmp_path / "parts", lambda *done: watched.append(done)
+    )
     assert counting.count == 8 - 3
     assert watched == [(n, 8) for n in range(4, 9)]
     assert without_times(told) == without_times(whole)
@@ -104,9 +110,15 @@ def test_an_asking_that_stops_goes_on_where_it_was(counting, folder, tmp_path):
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"seed": 1}, "^seed = 1 is not allowed: it must be 0, as in .*, or in another --folder$"),
+        (
+            {"seed": 1},
+            "^seed = 1 is not allowed: it must be 0, as in .*, or in another --folder$",
+        ),
         ({"form": None}, "^form = None is not allowed: it must be 'chat', as in "),
-        ({"places": (("equations", 2),)}, r"^places = \[\['equations', 2\]\] is not allowed: "),
+        (
+            {"places": (("equations", 2),)},
+            r"^places = \[\['equations', 2\]\] is not allowed: ",
+        ),
     ],
 )
 def test_a_folder_holds_one_asking(counting, folder, tmp_path, other, said):
@@ -121,7 +133,9 @@ def test_cells_sum_up_what_was_answered(counting, folder, tmp_path):
     assert (first.formulation, first.depth, first.count) == ("equations", 1, 4)
     assert first.chance == first.majority == 0.25
     assert first.argmax == sum(one.argmax == one.correct for one in replies[:4]) / 4
-    assert second.expectation == pytest.approx(sum(x.expectation for x in replies[4:]) / 4)
+    assert second.expectation == pytest.approx(
+        sum(x.expectation for x in replies[4:]) / 4
+    )
     one, ends = replies[0], [math.exp(log_p) for log_p in replies[0].ended]
     assert one.expectation == pytest.approx(ends[one.rank] / sum(ends), abs=1e-4)
     assert first.interval("argmax") == wilson(4 * first.argmax, 4)
@@ -129,7 +143,16 @@ def test_cells_sum_up_what_was_answered(counting, folder, tmp_path):
 
 def test_the_command_asks_and_goes_on(folder, tmp_path, capsys):
     words = ["ask", "--model", str(folder), "--formulation", "equations", "kingdoms"]
-    words += ["--depth", "1..2", "--n", "3", "--folder", str(tmp_path / "out"), "--threads", "1"]
+    words += [
+        "--depth",
+        "1..2",
+        "--n",
+        "3",
+        "--folder",
+        str(tmp_path / "out"),
+        "--threads",
+        "1",
+    ]
     cli.main(words)
     told = capsys.readouterr().out
     assert "equations" in told
@@ -157,7 +180,9 @@ def test_packaged_weights_are_checked(tmp_path, monkeypatch):
     kept = tmp_path / weights.sha256[:12] / "SmolLM2-135M-Instruct.Q4_1.gguf"
     kept.parent.mkdir()
     kept.write_bytes(b"GGUF, cut off")
-    with pytest.raises(HeadwayError, match=r"is not the file that is meant: its SHA-256"):
+    with pytest.raises(
+        HeadwayError, match=r"is not the file that is meant: its SHA-256"
+    ):
         located("smollm2")
 
 
@@ -165,11 +190,19 @@ def test_packaged_weights_are_checked(tmp_path, monkeypatch):
     ("change", "said"),
     [
         (lambda line: line.pop("said"), "asked.jsonl, line 2: said is missing"),
-        (lambda line: line.update(rank="x"), "asked.jsonl, line 2: rank = 'x' is not allowed"),
-        (lambda line: line.update(number=0), "asked.jsonl, line 2 is not what is asked there"),
+        (
+            lambda line: line.update(rank="x"),
+            "asked.jsonl, line 2: rank = 'x' is not allowed",
+        ),
+        (
+            lambda line: line.update(number=0),
+            "asked.jsonl, line 2 is not what is asked there",
+        ),
     ],
 )
-def test_replies_that_are_damaged_are_one_clear_line(counting, folder, tmp_path, change, said):
+def test_replies_that_are_damaged_are_one_clear_line(
+    counting, folder, tmp_path, change, said
+):
     ask_local(asked(folder), tmp_path)
     path = tmp_path / "asked.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -189,7 +222,9 @@ def test_answers_that_are_not_finite_are_refused_before_anything_is_written(tmp_
         ask_local(asked(folder), place)
     assert not place.exists()
     (question,) = questions("equations", 1, count=1)
-    with pytest.raises(HeadwayError, match=r"^the model answers with values that are not finite"):
+    with pytest.raises(
+        HeadwayError, match=r"^the model answers with values that are not finite"
+    ):
         model.answers(question)
     ledger = asked(folder).ledger(place)
     with ledger.writing("cpu"):
@@ -248,8 +283,12 @@ def test_a_tokenizer_that_lacks_words_is_one_line(tmp_path, known):
     vocab = {word: i for i, word in enumerate(["<end>", *dict.fromkeys(known.split())])}
     made = Tokenizer(models.WordLevel(vocab))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>").save_pretrained(tmp_path)
-    complaint = refused("ask", "--model", tmp_path, "--n", "1", "--folder", tmp_path / "out")
+    PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>").save_pretrained(
+        tmp_path
+    )
+    complaint = refused(
+        "ask", "--model", tmp_path, "--n", "1", "--folder", tmp_path / "out"
+    )
     assert re.search(r"the tokenizer of .* cannot read '(a is 1|\w = )", complaint)
     assert not (tmp_path / "out").exists()
 
@@ -259,7 +298,9 @@ RESULTS = sorted((ROOT / "results" / "language_models").glob("*.json"))
 
 
 def first_look_up(cell):
-    """The page's words on a cell of depth 1: the share that is right by argmax, and guessing."""
+    """The page's words on a cell of depth 1: the share that is right by argmax, and
+    guessing.
+    """
     low, high = cell["intervals"]["argmax"]
     return f"{cell['argmax']:.2f} ({low:.2f}–{high:.2f})", f"{cell['chance']:.2f}"
 
@@ -274,7 +315,9 @@ def test_the_page_has_what_one_look_up_gives(result):
     cells = [cell for cell in result["cells"] if cell["depth"] == 1]
     assert {cell["formulation"] for cell in cells} == set(FORMULATIONS)
     for cell in cells:
-        (row,) = re.findall(rf"^\| {cell['formulation']} \| [01]\.\d.*", page, re.MULTILINE)
+        (row,) = re.findall(
+            rf"^\| {cell['formulation']} \| [01]\.\d.*", page, re.MULTILINE
+        )
         assert all(part in row for part in first_look_up(cell))
 
 

@@ -38,8 +38,8 @@ def test_every_formulation_is_a_task(name, tmp_path):
 
 
 def test_a_question_is_asked_anew_until_the_answer_is_acceptable(tmp_path):
-    """Of four questions one is right at once, one is wrong, one is right at the third draw, and one
-    is never answered."""
+    """Of four questions one is right at once, one is wrong, one is right at the third
+    draw, and one is never answered."""
     known = asked("equations", (2,))
     first, second, third, fourth = known
 
@@ -54,7 +54,9 @@ def test_a_question_is_asked_anew_until_the_answer_is_acceptable(tmp_path):
     log = run("equations", mock, tmp_path, d=2, n=4, draws=7)
     assert mock.asked == {first: 1, second: 1, third: 3, fourth: 7}
     assert all(said == [said[0]] and said[0] in known for said in mock.conversations)
-    values = {sample.input: sample.scores["acceptable_answer"] for sample in log.samples}
+    values = {
+        sample.input: sample.scores["acceptable_answer"] for sample in log.samples
+    }
     assert [values[prompt].value for prompt in known] == ["C", "I", "C", "N"]
     assert [values[prompt].metadata["draws"] for prompt in known] == [1, 1, 3, 7]
     assert "no acceptable answer in 7 draws" in values[fourth].explanation
@@ -70,7 +72,9 @@ def test_a_question_is_asked_anew_until_the_answer_is_acceptable(tmp_path):
 def test_depths_are_told_apart(d, tmp_path):
     """As the command line gives them: a list of strings, or a range."""
     known = asked("equations", (1, 2, 3), n=2)
-    mock = Mock(lambda prompt, _: known[prompt].correct if known[prompt].depth < 3 else "none")
+    mock = Mock(
+        lambda prompt, _: known[prompt].correct if known[prompt].depth < 3 else "none"
+    )
     found = metrics(run("equations", mock, tmp_path, d=d, n=2, draws=2))
     assert [found[f"D={d} accuracy"] for d in (1, 2, 3)] == [1, 1, 0]
     assert [found[f"D={d} unanswered"] for d in (1, 2, 3)] == [0, 0, 1]
@@ -90,7 +94,9 @@ def test_a_cached_evaluation_makes_no_new_calls(tmp_path):
     """Every draw is kept by itself: the second is not answered with the first."""
     known = asked("kingdoms", (1,), n=5)
     says = {prompt: number for number, prompt in enumerate(known)}
-    first = Mock(lambda p, before: known[p].correct if before == says[p] else f"try {before}")
+    first = Mock(
+        lambda p, before: known[p].correct if before == says[p] else f"try {before}"
+    )
     one = run("kingdoms", first, tmp_path / "one", CACHED, d=1, n=5, draws=4)
     assert list(first.asked.values()) == [1, 2, 3, 4, 4]
     second = Mock(lambda prompt, before: "another model")
@@ -103,39 +109,70 @@ def test_a_cached_evaluation_makes_no_new_calls(tmp_path):
 
 
 def test_every_sample_ends_scored_or_named_as_failed(tmp_path, monkeypatch):
-    """Of four questions one fails in a way that Inspect would try again, and one for good."""
+    """Of four questions one fails in a way that Inspect would try again, and one for
+    good.
+    """
     known = list(asked("equations", (1,), n=4).values())
-    errors = {known[1].prompt: ConnectionError("out of order"), known[3].prompt: ValueError("ill")}
-    said = {known[0].prompt: known[0].correct, known[2].prompt: "I would rather not say"}
+    errors = {
+        known[1].prompt: ConnectionError("out of order"),
+        known[3].prompt: ValueError("ill"),
+    }
+    said = {
+        known[0].prompt: known[0].correct,
+        known[2].prompt: "I would rather not say",
+    }
 
     def says(prompt, before):
         if prompt in errors:
             raise errors[prompt]
         return said[prompt]
 
-    monkeypatch.setattr(MockLLM, "should_retry", lambda _, error: type(error) is ConnectionError)
+    monkeypatch.setattr(
+        MockLLM, "should_retry", lambda _, error: type(error) is ConnectionError
+    )
     log = run("equations", Mock(says), tmp_path, {"max_retries": 0}, d=1, n=4, draws=3)
-    scored = [s.scores["acceptable_answer"].value if s.scores else None for s in log.samples]
+    scored = [
+        s.scores["acceptable_answer"].value if s.scores else None for s in log.samples
+    ]
     assert scored == ["C", None, "N", None]
     failed, ill = (sample.error.message for sample in log.samples if sample.error)
-    assert failed == 'HeadwayError("the model\'s endpoint failed: ConnectionError out of order")'
+    assert (
+        failed
+        == 'HeadwayError("the model\'s endpoint failed: ConnectionError out of order")'
+    )
     assert ill == "ValueError('ill')"
     assert log.status == "error"  # so that eval-retry asks those two again
     assert (log.results.total_samples, log.results.completed_samples) == (4, 2)
     found = metrics(log)
-    assert (found["questions"], found["accuracy"], found["unanswered"]) == (2, 1 / 2, 1 / 2)
+    assert (found["questions"], found["accuracy"], found["unanswered"]) == (
+        2,
+        1 / 2,
+        1 / 2,
+    )
 
 
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"depth": 3}, "-T depth=3 is not allowed: equations takes d, n, chains, seed, draws"),
+        (
+            {"depth": 3},
+            "-T depth=3 is not allowed: equations takes d, n, chains, seed, draws",
+        ),
         ({"d": 7}, "depth = 7 is not allowed: it must be from 1 to 6 for equations"),
-        ({"d": ["1", "x"]}, "d = 'x' is not allowed: it must be a whole number; several"),
-        ({"chains": 27}, "chains = 27 is not allowed: it must be from 1 to 26 for equations"),
+        (
+            {"d": ["1", "x"]},
+            "d = 'x' is not allowed: it must be a whole number; several",
+        ),
+        (
+            {"chains": 27},
+            "chains = 27 is not allowed: it must be from 1 to 26 for equations",
+        ),
         ({"n": 0}, "n = 0 is not allowed"),
         ({"seed": "a"}, "seed = 'a' is not allowed"),
-        ({"draws": 0}, "draws = 0 is not allowed: it must be a whole number of at least 1"),
+        (
+            {"draws": 0},
+            "draws = 0 is not allowed: it must be a whole number of at least 1",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(parameters, said, tmp_path):

@@ -1,5 +1,5 @@
-"""Questions: the paper's to the letter, thousands of others solved from their text alone, what
-counts as an answer, and the command that writes them."""
+"""Questions: the paper's to the letter, thousands of others solved from their text
+alone, what counts as an answer, and the command that writes them."""
 
 import random
 from collections import Counter
@@ -26,7 +26,9 @@ def test_the_papers_examples_to_the_letter(section):
 
 
 def cells():
-    """Some depths and numbers of chains of every formulation, the extremes among them."""
+    """Some depths and numbers of chains of every formulation, the extremes among
+    them.
+    """
     for name, one in FORMULATIONS.items():
         for chains in range(1, 17):
             deepest = one.deepest(chains)
@@ -67,12 +69,27 @@ def test_a_question_is_a_pure_function_of_its_number():
 @pytest.mark.parametrize(
     ("name", "depth", "chains", "said"),
     [
-        ("equations", 7, 4, "depth = 7 is not allowed: it must be from 1 to 6 for equations"),
+        (
+            "equations",
+            7,
+            4,
+            "depth = 7 is not allowed: it must be from 1 to 6 for equations",
+        ),
         ("kingdoms", 6, 4, "depth = 6 is not allowed: it must be from 1 to 5"),
         ("kingdoms", 5, 13, "chains = 13 is not allowed: it must be from 1 to 12"),
         ("functions", 4, 4, "from 1 to 3 for functions with chains = 4"),
-        ("functions", 2, 1, "chains = 1 is not allowed: it must be from 2 to 10 for functions"),
-        ("riddles", 1, 4, "formulation = 'riddles' is not allowed: it must be one of equations"),
+        (
+            "functions",
+            2,
+            1,
+            "chains = 1 is not allowed: it must be from 2 to 10 for functions",
+        ),
+        (
+            "riddles",
+            1,
+            4,
+            "formulation = 'riddles' is not allowed: it must be one of equations",
+        ),
     ],
 )
 def test_names_that_run_out_are_told_at_once(name, depth, chains, said):
@@ -81,7 +98,17 @@ def test_names_that_run_out_are_told_at_once(name, depth, chains, said):
 
 
 PLACES = ("London", "New York", "Paris")
-OTHER = ["", ".", "paris", "in Paris", "Paris London", "Par is", "Paris?", ".Paris", "New  York"]
+OTHER = [
+    "",
+    ".",
+    "paris",
+    "in Paris",
+    "Paris London",
+    "Par is",
+    "Paris?",
+    ".Paris",
+    "New  York",
+]
 
 
 @pytest.mark.parametrize(

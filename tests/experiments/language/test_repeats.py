@@ -21,7 +21,10 @@ def test_the_last_tokens_are_repeated_and_only_they_are_corrupted(start):
     assert batch.corrupted is not None
     places = set()
     for text, other, (answer,) in zip(
-        batch.inputs.tolist(), batch.corrupted.tolist(), batch.targets[:, 0].tolist(), strict=True
+        batch.inputs.tolist(),
+        batch.corrupted.tolist(),
+        batch.targets[:, 0].tolist(),
+        strict=True,
     ):
         place = text.index(text[-3])
         places.add(place)
@@ -37,11 +40,18 @@ def test_the_last_tokens_are_repeated_and_only_they_are_corrupted(start):
 def test_a_model_of_transformers_is_measured_without_an_adapter():
     library = pytest.importorskip("transformers", reason="needs the extra `llm`")
     torch.manual_seed(0)
-    size = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 4, "vocab_size": 64}
+    size = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_attention_heads": 4,
+        "vocab_size": 64,
+    }
     config = library.LlamaConfig(num_hidden_layers=2, num_key_value_heads=2, **size)
     model = library.LlamaForCausalLM(config).eval()
     task = Repeats(n_tokens=64, n_places=12, lowest=0)
-    circuit = Circuit({(layer, head): Corrupted() for layer in range(2) for head in range(4)})
+    circuit = Circuit(
+        {(layer, head): Corrupted() for layer in range(2) for head in range(4)}
+    )
     circuit = circuit.replacing((1, 3), Paths(frozenset({"after same token"})))
     found = discover(model, task, circuit=circuit, threshold=100.0, sequences=8)
     batch = held_out(task, 8, 0, "cpu", "certificate")

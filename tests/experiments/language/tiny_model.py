@@ -1,10 +1,17 @@
-"""A tiny random language model that reads letter by letter, as a folder of Transformers."""
+"""A tiny random language model that reads letter by letter, as a folder of
+Transformers.
+"""
 
 import string
 
 import torch
 from tokenizers import Tokenizer, decoders, models
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
 
 TEMPLATE = (
     "{% for message in messages %}<{{ message['content'] }}>{% endfor %}"
@@ -27,7 +34,10 @@ def save_model(folder, tokenizer, template=None, **more):
 
 def save_tiny_model(folder, positions=2048, template=TEMPLATE, merges=()):
     """A model that reads letters, and pairs of them that are merged; its folder."""
-    vocab = {token: i for i, token in enumerate([*LETTERS, "<end>", *(a + b for a, b in merges)])}
+    vocab = {
+        token: i
+        for i, token in enumerate([*LETTERS, "<end>", *(a + b for a, b in merges)])
+    }
     letters = Tokenizer(models.BPE(vocab=vocab, merges=list(merges)))
     letters.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, eos_token="<end>")
@@ -38,7 +48,9 @@ def save_tiny_model(folder, positions=2048, template=TEMPLATE, merges=()):
 
 
 def in_full(model, question):
-    """Log-probabilities of answers and their ends, by a pass of a model of its own for each."""
+    """Log-probabilities of answers and their ends, by a pass of a model of its own for
+    each.
+    """
     fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
     prompt = model.cut(question)[0].tolist()
     said, ended = [], []

@@ -1,4 +1,6 @@
-"""The tables of the pages on algorithms and on the paper, as their results make them."""
+"""The tables of the pages on algorithms and on the paper, as their results make
+them.
+"""
 
 import statistics
 from collections import Counter
@@ -16,7 +18,9 @@ def of_all_seeds(*found):
     names = ("label", "layers", "jumps_cost", "passes_cost")
     return {
         f"algorithm_{name}": {
-            run: value for each in found for run, value in each[f"algorithm_{name}"].items()
+            run: value
+            for each in found
+            for run, value in each[f"algorithm_{name}"].items()
         }
         for name in names
     }
@@ -50,10 +54,14 @@ def cells_and_labels(found):
 
 
 def begins_by_passing(found):
-    """The runs with the label `both` whose x_2 depends on passes alone, so that a later hop takes
-    jumps."""
+    """The runs with the label `both` whose x_2 depends on passes alone, so that a later
+    hop takes jumps."""
     jumps, passes = found["algorithm_jumps_cost"], found["algorithm_passes_cost"]
-    both = [n for n, label in found["algorithm_label"].items() if LABELS[int(label)] == "both"]
+    both = [
+        n
+        for n, label in found["algorithm_label"].items()
+        if LABELS[int(label)] == "both"
+    ]
     return [
         name
         for name in both
@@ -68,8 +76,9 @@ def spread(numbers):
 
 
 def ways_of_asking(found):
-    """A line a way of asking for a chain: in how many seeds the answer was learnt, its loss at the
-    end, and the steps at which hops were learnt, averaged over the seeds in which they were."""
+    """A line a way of asking for a chain: in how many seeds the answer was learnt, its
+    loss at the end, and the steps at which hops were learnt, averaged over the seeds in
+    which they were."""
     steps = {}
     for name, step in found["curriculum_steps"].items():
         way, hop, _ = name.split(" ")
@@ -85,7 +94,10 @@ def ways_of_asking(found):
         losses = list(found[f"curriculum_{way}"].values())
         learnt = sum(loss < EMERGES_AT for loss in losses)
         told = ", ".join(f"{loss:.3f}" for loss in losses)
-        means = [statistics.mean(steps[way, hop]) if (way, hop) in steps else None for hop in hops]
+        means = [
+            statistics.mean(steps[way, hop]) if (way, hop) in steps else None
+            for hop in hops
+        ]
         when = " | ".join("–" if mean is None else f"{mean:.0f}" for mean in means)
         lines.append(f"| `{way}` | {learnt} of {len(losses)} | {told} | {when} |")
     return "\n".join(lines) + "\n"

@@ -7,7 +7,11 @@ from headway_experiments.paper import FIGURES
 from headway_experiments.talk import MECHANISMS
 
 EXPERIMENTS = FIGURES | MECHANISMS
-GROUPS = {group.name: group for group in groups_of(EXPERIMENTS.values()) if group.plan("small")}
+GROUPS = {
+    group.name: group
+    for group in groups_of(EXPERIMENTS.values())
+    if group.plan("small")
+}
 CLAIMS = [claim for one in EXPERIMENTS.values() for claim in one.claims]
 
 
@@ -16,7 +20,12 @@ def written(folder, group, name, losses):
     run = Run.create(folder / name, GROUPS[group].plan("small")[name])
     for step, partial in losses.items():
         loss = sum(partial.values()) / len(partial)
-        line = {"train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
+        line = {
+            "train_loss": loss,
+            "val_loss": loss,
+            "partial": partial,
+            "seconds": 1.0,
+        }
         run.append_metrics({"step": step, **line})
     return run
 

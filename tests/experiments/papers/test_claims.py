@@ -54,7 +54,9 @@ def test_a_rule_tells_what_bears_a_claim_out(rule, holds, does_not):
     assert not supports(rule, does_not)
 
 
-@pytest.mark.parametrize("text", ["all < 1", "every << 1", "every < one", "mean in 3-4", ""])
+@pytest.mark.parametrize(
+    "text", ["all < 1", "every << 1", "every < one", "mean in 3-4", ""]
+)
 def test_what_is_no_rule_is_refused(text):
     with pytest.raises(HeadwayError, match="STATISTIC OP NUMBER"):
         supports(text, [1.0])
@@ -77,7 +79,9 @@ def test_a_scale_may_have_a_rule_of_its_own():
 
 @pytest.mark.parametrize("scale", ["small", "fresh"])
 @pytest.mark.parametrize("value", [0.001, 0.5])
-def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scale, value):
+def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(
+    scale, value
+):
     differs = claim('small = {why = "another optimiser"}')
     assert Verdict(differs, scale, {"a": value}).said == "not comparable"
     assert Verdict(differs, scale, {}).said == "not run"
@@ -96,7 +100,9 @@ def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scal
         ("every < 1", [], "–"),
     ],
 )
-def test_a_verdict_shows_what_its_rule_judges_with_interval_and_count(rule, values, measured):
+def test_a_verdict_shows_what_its_rule_judges_with_interval_and_count(
+    rule, values, measured
+):
     (judged,) = read(CLAIM.replace("every < 0.01", rule))
     found = {f"seed={i}": value for i, value in enumerate(values)}
     assert Verdict(judged, "paper", found).measured == measured
@@ -116,7 +122,9 @@ def test_what_cannot_fail_is_by_construction_and_not_counted_among_what_holds(ca
     assert found.said == "by construction"
     assert Verdict(sure, "paper", {"a": 1.0}).said == "does not hold"
     assert Verdict(sure, "paper", {}).said == "not run"
-    print_verdicts([{"paper": found}, {"paper": Verdict(claim(), "paper", {"a": 0.001}, ran=True)}])
+    print_verdicts(
+        [{"paper": found}, {"paper": Verdict(claim(), "paper", {"a": 0.001}, ran=True)}]
+    )
     counts = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["holds", "paper", "1"] in counts
     assert ["by", "construction", "paper", "1"] in counts
@@ -138,8 +146,14 @@ def test_a_claim_with_something_wrong_is_told(text, said):
 
 
 def test_a_misspelt_field_of_a_figure_is_no_claim():
-    with pytest.raises(HeadwayError, match=r"fig4\.papr is no field .did you mean paper"):
-        read(CLAIM.replace('section = "7"', 'section = "7"\npapr = "open"\nrule = "every < 1"'))
+    with pytest.raises(
+        HeadwayError, match=r"fig4\.papr is no field .did you mean paper"
+    ):
+        read(
+            CLAIM.replace(
+                'section = "7"', 'section = "7"\npapr = "open"\nrule = "every < 1"'
+            )
+        )
 
 
 def test_every_claim_is_of_a_figure_that_can_be_asked_for():
@@ -149,7 +163,9 @@ def test_every_claim_is_of_a_figure_that_can_be_asked_for():
     for module in (*paper.MODULES, *talk.MODULES):
         file = Path(str(module.__file__)).with_suffix(".toml")
         told = [one for each in module.EXPERIMENTS for one in each.claims]
-        assert sorted(told, key=str) == sorted(read(file.read_text(encoding="utf-8")), key=str)
+        assert sorted(told, key=str) == sorted(
+            read(file.read_text(encoding="utf-8")), key=str
+        )
 
 
 def test_claims_that_cannot_be_read_name_their_file(tmp_path):
@@ -162,7 +178,8 @@ def test_claims_that_cannot_be_read_name_their_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("document", "page", "there"), [("paper", "paper", FIGURES), ("talk", "mechanisms", MECHANISMS)]
+    ("document", "page", "there"),
+    [("paper", "paper", FIGURES), ("talk", "mechanisms", MECHANISMS)],
 )
 def test_the_tables_of_claims_are_those_of_the_results(document, page, there):
     rows = judged(there.values(), SIDE_BY_SIDE, ROOT / "results")
@@ -187,7 +204,11 @@ def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        ("measures", {"a": {"seed=0": "much"}}, "measures.a.seed=0 = 'much' is not allowed"),
+        (
+            "measures",
+            {"a": {"seed=0": "much"}},
+            "measures.a.seed=0 = 'much' is not allowed",
+        ),
         ("measures", [], "measures = [] is not allowed"),
         ("missing", None, "missing = None is not allowed"),
         ("format", 99, "format = 99 is not allowed"),
@@ -216,8 +237,14 @@ def test_seeds_that_judge_are_apart_from_seeds_that_chose(name):
         small.items(), fresh.items(), strict=True
     ):
         assert renewed.seed == config.seed + FRESH
-        assert name_fresh == name_small.replace(f"seed={config.seed}", f"seed={renewed.seed}")
-        others = {field for field, value in flat(renewed).items() if value != flat(config)[field]}
+        assert name_fresh == name_small.replace(
+            f"seed={config.seed}", f"seed={renewed.seed}"
+        )
+        others = {
+            field
+            for field, value in flat(renewed).items()
+            if value != flat(config)[field]
+        }
         assert others == set(group.seeded)
 
 

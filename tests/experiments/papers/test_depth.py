@@ -19,7 +19,9 @@ from headway_experiments.verbs import papers
 def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
     right = {3: 0.5, 4: 0.95, 5: 0.9}
     configs = by_heart.runs_of("small").items()
-    runs = {name: SimpleNamespace(config=one) for name, one in configs if one.seed == 3100}
+    runs = {
+        name: SimpleNamespace(config=one) for name, one in configs if one.seed == 3100
+    }
 
     def accuracies(run, without=None):
         layers, ks = run.config.model.n_layers, run.config.task.asked
@@ -31,11 +33,16 @@ def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
     assert found["heart_named_all"] == found["heart_written_all"] == {"seed=3100": 4}
     assert found["heart_named_doubling"] == {"seed=3100": 6}
     assert list(found["heart_ends"].values()) == [1, 1]
-    assert found["heart_named_used"] == {"named,all,layers=5,seed=3100": 4}  # all but layer 1
+    # All but layer 1.
+    assert found["heart_named_used"] == {"named,all,layers=5,seed=3100": 4}
 
 
 def test_named_maps_are_judged_by_beginnings_that_were_not_shown(tmp_path, monkeypatch):
-    config, drawn, draw = by_heart.config("named", "ends", 3, 3100, 20), set(), Named.draw
+    config, drawn, draw = (
+        by_heart.config("named", "ends", 3, 3100, 20),
+        set(),
+        Named.draw,
+    )
     model = Run.create(tmp_path / "run", config).new_model("cpu")
     run = SimpleNamespace(config=config, device="cpu", transformer=lambda: model)
 
@@ -57,7 +64,15 @@ COPIES = ("L0.H0 bridge←source", "L0.H0 end←bridge again")
         ((*COPIES, "L1.H0 query←bridge", "L2.H0 query←end"), True),
         ((*COPIES, "L2.H0 query←bridge", "L1.H0 query←end"), False),
         ((*COPIES, "L1.H0 query←bridge", "L1.H1 query←end"), False),
-        ((COPIES[0], "L1.H0 end←bridge again", "L1.H0 query←bridge", "L2.H0 query←end"), False),
+        (
+            (
+                COPIES[0],
+                "L1.H0 end←bridge again",
+                "L1.H0 query←bridge",
+                "L2.H0 query←end",
+            ),
+            False,
+        ),
         (("L1.H0 query←bridge", "L2.H0 query←end"), False),
     ],
 )
@@ -66,7 +81,9 @@ def test_a_sequential_query_copies_then_finds_the_bridge_then_the_end(
 ):
     circuit = SimpleNamespace(paths=list(map(AttentionPath.parse, paths)))
     monkeypatch.setattr(two_hops, "taken_apart", lambda run: True)
-    monkeypatch.setattr(two_hops, "saved_discovery", lambda run: SimpleNamespace(circuit=circuit))
+    monkeypatch.setattr(
+        two_hops, "saved_discovery", lambda run: SimpleNamespace(circuit=circuit)
+    )
     assert two_hops.is_sequential(None) == is_sequential
 
 

@@ -6,7 +6,13 @@ import torch
 from headway import userfile
 from headway.errors import HeadwayError
 from headway_experiments.paper import identifiability as module
-from headway_experiments.paper.identifiability import ABLATIONS, RUNS, measured, others, shares
+from headway_experiments.paper.identifiability import (
+    ABLATIONS,
+    RUNS,
+    measured,
+    others,
+    shares,
+)
 
 STRANGER = """
 from headway_experiments.arena import compiled
@@ -28,7 +34,10 @@ def kept(**found):
 def found():
     several = {"circuits": [ONE, OTHER], "complete": False}
     heads = {"circuits": [ONE, ONE[:1]], "complete": True}
-    none, cut = {"circuits": [], "complete": True}, {"circuits": [ONE], "complete": False}
+    none, cut = (
+        {"circuits": [], "complete": True},
+        {"circuits": [ONE], "complete": False},
+    )
     return measured(
         {
             "D=1,seed=1": kept(own=several, mean=heads),
@@ -47,7 +56,10 @@ def test_circuits_and_sets_of_heads_are_counted_apart(found):
 
 
 def test_what_was_not_judged_to_the_end_is_unknown(found):
-    assert set(found["identifiability_unknown"]) == {"D=2,seed=1,own", "D=2,seed=1,mean"}
+    assert set(found["identifiability_unknown"]) == {
+        "D=2,seed=1,own",
+        "D=2,seed=1,mean",
+    }
     assert "D=2,seed=1,own" not in found["identifiability_circuits"]
 
 
@@ -86,7 +98,11 @@ def test_a_stranger_is_looked_into_by_the_relations_that_its_heads_follow(tmp_pa
     userfile.trust(place / "strangers.py")
     assert "1 of 1 strangers are not looked into" in RUNS.gaps("small", tmp_path)
     found = dict(others("small", tmp_path))
-    assert {name.partition(",")[0] for name in found} >= {"by hand", "planted", "strangers"}
+    assert {name.partition(",")[0] for name in found} >= {
+        "by hand",
+        "planted",
+        "strangers",
+    }
     model, task = found["strangers,copier"]()
     assert list(task.edges(task.sample(2, torch.Generator().manual_seed(0))))
     assert module.minimal(lambda: (model, task), "zero")["complete"]

@@ -8,20 +8,37 @@ from headway_experiments.talk import MECHANISMS
 from in_process import swept_here
 
 NAMES = (
-    *("associative-memory", "gradient-memory", "factual-recall", "factual-recall-dynamics"),
-    *("induction", "three-gradient-steps", "noisy-recall", "khop-depth", "khop-curriculum"),
+    *(
+        "associative-memory",
+        "gradient-memory",
+        "factual-recall",
+        "factual-recall-dynamics",
+    ),
+    *(
+        "induction",
+        "three-gradient-steps",
+        "noisy-recall",
+        "khop-depth",
+        "khop-curriculum",
+    ),
 )
 
 
 QUICK = ("gradient-memory", "khop-depth")
 
 
-@pytest.fixture(scope="module", params=[QUICK, pytest.param(NAMES, marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module", params=[QUICK, pytest.param(NAMES, marks=pytest.mark.slow)]
+)
 def smoke(request, tmp_path_factory):
-    """Some mechanisms, or all, at the smallest scale, run once: the names and the folder."""
+    """Some mechanisms, or all, at the smallest scale, run once: the names and the
+    folder.
+    """
     folder = tmp_path_factory.mktemp("talk")
     with swept_here():
-        cli.main(["reproduce", *request.param, "--scale", "smoke", "--folder", str(folder)])
+        cli.main(
+            ["reproduce", *request.param, "--scale", "smoke", "--folder", str(folder)]
+        )
     return request.param, folder
 
 

@@ -15,10 +15,14 @@ EXAMPLES = ROOT / "examples"
 
 
 def copied(folder, *edit):
-    """The file of a new experiment in a folder, with its .toml beside it, perhaps edited."""
+    """The file of a new experiment in a folder, with its .toml beside it, perhaps
+    edited.
+    """
     for ending in ("py", "toml"):
         text = (EXAMPLES / f"own_experiment.{ending}").read_text("utf-8")
-        (folder / f"chains.{ending}").write_text(text.replace(*edit) if edit else text, "utf-8")
+        (folder / f"chains.{ending}").write_text(
+            text.replace(*edit) if edit else text, "utf-8"
+        )
     return str(folder / "chains.py")
 
 
@@ -45,7 +49,9 @@ def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys)
 
 
 def test_the_page_of_the_docs_shows_parts_of_these_files():
-    page = (ROOT / "docs/experiments/your-own-experiment.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/experiments/your-own-experiment.md").read_text(
+        encoding="utf-8"
+    )
     for ending, language in (("py", "python"), ("toml", "toml")):
         text = (EXAMPLES / f"own_experiment.{ending}").read_text(encoding="utf-8")
         shown = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
@@ -61,7 +67,18 @@ def test_its_runs_have_pages(folder, undrawn):
 
 def test_it_goes_on_where_it_was(folder, capsys):
     file = str(folder / "chains.py")
-    cli.main(["reproduce", file, "own", "--scale", "smoke", "--folder", str(folder), "--dry-run"])
+    cli.main(
+        [
+            "reproduce",
+            file,
+            "own",
+            "--scale",
+            "smoke",
+            "--folder",
+            str(folder),
+            "--dry-run",
+        ]
+    )
     said = " ".join(capsys.readouterr().out.split())
     assert "own: 2 of 2 done" in said
 
@@ -88,7 +105,9 @@ def test_a_file_without_experiments_is_told(tmp_path, text, complaint):
 
 
 def test_an_unknown_document_is_told():
-    with pytest.raises(HeadwayError, match=r"document = tlak.*paper, talk, or FILE\.py"):
+    with pytest.raises(
+        HeadwayError, match=r"document = tlak.*paper, talk, or FILE\.py"
+    ):
         experiments_of("tlak")
 
 
@@ -103,7 +122,14 @@ def test_an_unknown_document_is_told():
     ],
 )
 def test_what_is_wrong_is_told_on_one_line(folder, tmp_path, edit, complaint):
-    asked = ["reproduce", copied(tmp_path, *edit), "--scale", "smoke", "--folder", folder]
+    asked = [
+        "reproduce",
+        copied(tmp_path, *edit),
+        "--scale",
+        "smoke",
+        "--folder",
+        folder,
+    ]
     with swept_here():
         assert re.search(complaint, refused(*asked))
 

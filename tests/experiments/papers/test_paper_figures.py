@@ -5,17 +5,29 @@ import re
 import pytest
 
 from headway.report.figures.style import svg_bytes
-from headway_experiments.figures import Panel, Series, curves, draw_panels, means, numbered
+from headway_experiments.figures import (
+    Panel,
+    Series,
+    curves,
+    draw_panels,
+    means,
+    numbered,
+)
 from headway_experiments.talk.capacity import Kept, capacity_panel
 
 
 def shown(figure):
-    return set(re.findall(r"<text[^>]*>([^<]*)</text>", svg_bytes(figure, "t").decode()))
+    return set(
+        re.findall(r"<text[^>]*>([^<]*)</text>", svg_bytes(figure, "t").decode())
+    )
 
 
 def test_means_stand_among_the_dots():
     *dots, mean = means([(8.0, 0.1), (8.0, 0.3), (64.0, 1.0)], numbered(0), "mean")
-    assert [(list(one.x), list(one.y)) for one in dots] == [([8, 8], [0.1, 0.3]), ([64], [1])]
+    assert [(list(one.x), list(one.y)) for one in dots] == [
+        ([8, 8], [0.1, 0.3]),
+        ([64], [1]),
+    ]
     assert (list(mean.x), list(mean.y), mean.label) == ([8, 64], [0.2, 1.0], "mean")
 
 
@@ -28,7 +40,12 @@ def test_a_name_has_one_look_and_one_entry_of_the_legend():
 @pytest.mark.parametrize("shared", [False, True])
 def test_panels_have_titles_levels_shades_and_a_legend(shared):
     panels = [
-        Panel(title, [Series([0, 9], [1, 2], {}, "loss")], levels={"guess": 1.5}, shade=(2, 3))
+        Panel(
+            title,
+            [Series([0, 9], [1, 2], {}, "loss")],
+            levels={"guess": 1.5},
+            shade=(2, 3),
+        )
         for title in ("one", "two", "three", "four")
     ]
     figure = draw_panels(panels, shared=shared)

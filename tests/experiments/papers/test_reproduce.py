@@ -26,8 +26,8 @@ UNLEARNT = {
     *("algorithm_kept", "two_hops_fall", "two_hops_blind", "doubling_jumps"),
     *("heart_named_used", "heart_written_used"),
 }
-"""Measures that smoke models, of one hop and shape, or that learn nothing, cannot show; other tests
-do."""
+"""Measures that smoke models, of one hop and shape, or that learn nothing, cannot show;
+other tests do."""
 
 
 QUICK = ("fig2", "theorem1", "fig3", "fig5", "fig6", "appendix-d", "appendix-e")
@@ -94,7 +94,9 @@ def test_runs_of_another_scale_are_not_taken_for_done(smoke):
 
 def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
     before = contents(smoke / "figures"), contents(smoke / "abc")
-    cli.main(["reproduce", "fig5", "appendix-e", "--scale", "smoke", "--folder", str(smoke)])
+    cli.main(
+        ["reproduce", "fig5", "appendix-e", "--scale", "smoke", "--folder", str(smoke)]
+    )
     after = contents(smoke / "figures"), contents(smoke / "abc")
     assert before == after
     assert "2 done before" in capsys.readouterr().out
@@ -110,7 +112,9 @@ def test_the_numbers_are_those_of_the_run_folders(smoke, names):
         assert found["abc_useful_heads"][name] == circuit["useful_heads"]
     if "fig4" not in names:
         return
-    final = result_files.read("fig4", "smoke", smoke / "results").measures["non_ic_final_loss"]
+    final = result_files.read("fig4", "smoke", smoke / "results").measures[
+        "non_ic_final_loss"
+    ]
     for name, loss in final.items():
         lines = Run.open(smoke / "non-ic" / name).metrics()
         last = [m["val_loss"] for m in lines if m["step"] > lines[-1]["step"] - 100]
@@ -139,7 +143,15 @@ def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, also):
 def test_what_is_done_so_far_can_be_judged_without_training(smoke, tmp_path):
     (run, *_) = sorted((smoke / "abc").glob("*/outcome.json"))
     shutil.copytree(run.parent, tmp_path / "abc" / run.parent.name)
-    given = ["reproduce", "fig5", "--scale", "smoke", "--folder", str(tmp_path), "--judge-only"]
+    given = [
+        "reproduce",
+        "fig5",
+        "--scale",
+        "smoke",
+        "--folder",
+        str(tmp_path),
+        "--judge-only",
+    ]
     cli.main(given)
     planned = len(GROUPS["abc"].plan("smoke"))
     found = result_files.read("fig5", "smoke", tmp_path / "results")
@@ -150,7 +162,9 @@ def test_what_is_done_so_far_can_be_judged_without_training(smoke, tmp_path):
 
 
 def test_the_costs_are_about_those_of_the_paper(tmp_path):
-    """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds little."""
+    """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds
+    little.
+    """
     names = ("ic", "non-ic", "abc", "d")
     costs = {name: GROUPS[name].costs("paper", tmp_path)[0] for name in names}
     cost = {name: operations for name, _, _, operations in costs.values()}
@@ -162,8 +176,16 @@ def test_the_costs_are_about_those_of_the_paper(tmp_path):
 
 def test_the_paper_scale_is_as_printed():
     (config,) = GROUPS["d"].plan("paper").values()
-    assert (config.model.n_layers, config.model.d_model, config.model.head_width) == (24, 512, 16)
-    assert (config.model.mlp_width, config.task.depth, config.training.steps) == (0, 4, 6400)
+    assert (config.model.n_layers, config.model.d_model, config.model.head_width) == (
+        24,
+        512,
+        16,
+    )
+    assert (config.model.mlp_width, config.task.depth, config.training.steps) == (
+        0,
+        4,
+        6400,
+    )
     for config in GROUPS["non-ic"].plan("paper").values():
         assert (config.task.depth, config.training.curriculum) == (3, FinalHop())
         assert (config.model.n_heads, config.training.batch_size) == (8, 512)
@@ -177,13 +199,17 @@ def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
     folder = tmp_path / "d" / "seed=1"
     folder.mkdir(parents=True)
     config = Run.open(smoke / "d" / "seed=1").config
-    (folder / "config.json").write_text(json.dumps({"format": FORMAT, **to_json(config)}))
+    (folder / "config.json").write_text(
+        json.dumps({"format": FORMAT, **to_json(config)})
+    )
     failed = {"status": "failed", "message": "the loss is nan", "step": 3, "seconds": 1}
     (folder / "outcome.json").write_text(json.dumps(failed))
     found, missing = reproduce.measured(fig6, "smoke", tmp_path)
     assert found == {}
     assert "d/seed=1 failed: the loss is nan" in missing
-    assert {v.said for v in reproduce.verdicts(fig6, "smoke", found, missing)} == {"not run"}
+    assert {v.said for v in reproduce.verdicts(fig6, "smoke", found, missing)} == {
+        "not run"
+    }
 
 
 def test_results_that_cannot_be_kept_are_told(tmp_path):
@@ -194,12 +220,16 @@ def test_results_that_cannot_be_kept_are_told(tmp_path):
 def test_later_hops_cost_more_only_if_they_do(tmp_path):
     hops = "x_1", "x_2", "x_3", "x_4"
     losses = {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}
-    steps = {n: {1: dict(zip(hops, (*two, 0.9, 0.9), strict=True))} for n, two in losses.items()}
+    steps = {
+        n: {1: dict(zip(hops, (*two, 0.9, 0.9), strict=True))}
+        for n, two in losses.items()
+    }
 
     def found(folder):
         names = {n: f"layers={n},seed=0" for n in steps}
         return layers.by_layers(
-            {name: written(folder, "ic", name, steps[n]) for n, name in names.items()}, {}
+            {name: written(folder, "ic", name, steps[n]) for n, name in names.items()},
+            {},
         )
 
     once = found(tmp_path / "once")

@@ -49,7 +49,9 @@ def test_ways_of_asking_are_what_they_are_called(way):
     assert [ask.hops if ask.hops is None else list(ask.hops) for ask in asks] == hops
 
 
-@pytest.mark.parametrize(("way", "answered"), [("concatenated+mixture", EVERY), ("mixture", LAST)])
+@pytest.mark.parametrize(
+    ("way", "answered"), [("concatenated+mixture", EVERY), ("mixture", LAST)]
+)
 def test_mixtures_ask_for_every_depth(way, answered):
     curriculum, task = asking(way)
     assert curriculum.view(task).hops == answered
@@ -143,7 +145,9 @@ def test_a_depth_whose_first_hop_a_seed_does_not_learn_is_told_and_left_out(tmp_
     found = depths.measured(runs)
     assert found["depths_first_hop"].keys() == {"D=1"}
     assert found["depths_first_hop_not_reached"] == {"depth=2,layers=6,seed=1": 100}
-    assert unknown(found) == ["depths_first_hop was not reached in depth=2,layers=6,seed=1"]
+    assert unknown(found) == [
+        "depths_first_hop was not reached in depth=2,layers=6,seed=1"
+    ]
 
 
 def test_more_hops_than_allowed_would_be_seen(tmp_path):

@@ -116,7 +116,8 @@ def test_the_interval_of_a_gain_is_that_of_its_sequences():
     best = noise.Said(asked, 0 * asked, asked)
     low, high = noise.gain_interval(best, intact)
     assert low < 0.75 < high
-    # 0.5 - half/2 by sequence: a standard deviation of 0.25, 1.96 of it over sqrt(400) each way.
+    # 0.5 - half/2 by sequence: a standard deviation of 0.25, 1.96 of it over sqrt(400)
+    # each way.
     assert high - low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.15)
 
 
@@ -200,13 +201,22 @@ def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
 
 def test_three_steps_change_one_weight_each(tmp_path):
     config = induction.three_steps("smoke")["seed=0"]
-    run = train(replace(config, training=replace(config.training, batch_size=64)), tmp_path / "run")
+    run = train(
+        replace(config, training=replace(config.training, batch_size=64)),
+        tmp_path / "run",
+    )
     models = [run.model(step) for step in range(4)]
     d = config.model.d_model
-    for step, (layer, weight) in enumerate([(1, "out"), (1, "key"), (0, "key")], start=1):
+    for step, (layer, weight) in enumerate(
+        [(1, "out"), (1, "key"), (0, "key")], start=1
+    ):
         for other in range(4):
             attention = models[other].layers[layer].attn
-            value = attention.out.weight if weight == "out" else attention.qkv.weight[d : 2 * d]
+            value = (
+                attention.out.weight
+                if weight == "out"
+                else attention.qkv.weight[d : 2 * d]
+            )
             assert bool(value.any()) == (other >= step)
     measured = by_run({"seed=0": run}, induction.probes)
     assert all(0 <= values["seed=0"] <= 1 for values in measured.values())
@@ -220,12 +230,16 @@ def simple(task, seed=0):
     config = TransformerConfig(
         n_layers=2, d_model=D, n_heads=1, d_mlp=0, norm="none", init="associative"
     )
-    model = Transformer(config, 1, task.d_target, task.length, task.n_read, seed, task.vocabulary)
+    model = Transformer(
+        config, 1, task.d_target, task.length, task.n_read, seed, task.vocabulary
+    )
     return model.requires_grad_(False)
 
 
 def planted(task, sharpness=400.0):
-    """An induction head written by hand, each of its memories a sum of outer products."""
+    """An induction head written by hand, each of its memories a sum of outer
+    products.
+    """
     model = simple(task)
     drawn = torch.randn(D, D, generator=torch.Generator().manual_seed(1))
     vectors, _ = torch.linalg.qr(drawn)
@@ -256,7 +270,8 @@ def test_an_induction_head_written_by_hand_recalls_everything(name):
 def test_an_induction_head_written_by_hand_works():
     model = planted(TASK)
     batch = TASK.sample(64, torch.Generator().manual_seed(0))
-    # The first position sees itself alone, and takes its own token for the one before it.
+    # The first position sees itself alone, and takes its own token for the one before
+    # it.
     usual = ~torch.isin(batch.inputs[:, 0], TASK.frequent())
     wanted = batch.targets[usual, :, 0]
     told = model(batch.inputs)[usual].argmax(-1)

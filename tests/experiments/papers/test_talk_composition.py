@@ -19,7 +19,9 @@ def runs(tmp_path_factory):
     fields = SHORT | {"training.warmup_steps": 0, "training.eval_every": 2}
     rising = {"training.curriculum": Scheduled("rising", every=2)}
     return {
-        name: train(changed(c, fields | (rising if "easy" in name else {})), folder / name)
+        name: train(
+            changed(c, fields | (rising if "easy" in name else {})), folder / name
+        )
         for name, c in composition.curricula("smoke").items()
     }
 
@@ -40,11 +42,17 @@ def test_all_ways_of_asking_have_one_budget_and_one_model(scale):
         assert config.training.batch_size == first.training.batch_size
         assert config.model == first.model
         assert config.task.hidden == config.seed
-        asked = together if way in ("mixture", "easy-to-hard") else (int(way.removeprefix("k=")),)
+        asked = (
+            together
+            if way in ("mixture", "easy-to-hard")
+            else (int(way.removeprefix("k=")),)
+        )
         assert config.task.asked == asked
         every = steps // (2 * len(together))
         rising = Scheduled("rising", every=every)
-        assert config.training.curriculum == (rising if way == "easy-to-hard" else Implicit())
+        assert config.training.curriculum == (
+            rising if way == "easy-to-hard" else Implicit()
+        )
 
 
 def test_accuracy_is_of_the_most_hops(runs):
@@ -57,7 +65,11 @@ def test_accuracy_is_of_the_most_hops(runs):
 
 def test_accuracies_are_those_of_the_hardest_problem_by_way(runs):
     found = composition.measured(runs)
-    for way, measure in (("k=2", "hard_only"), ("mixture",) * 2, ("easy-to-hard", "easy_to_hard")):
+    for way, measure in (
+        ("k=2", "hard_only"),
+        ("mixture",) * 2,
+        ("easy-to-hard", "easy_to_hard"),
+    ):
         name = f"N=3,{way},seed=0"
         expected = {name: composition.last_accuracy(runs[name])}
         assert found[f"composition_{measure}"] == expected
@@ -72,7 +84,9 @@ def test_the_hardest_problem_is_that_of_the_mixtures(runs):
 
 def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypatch):
     for module in (composition, reading):
-        monkeypatch.setattr(module, "hop_steps", lambda metrics, names: dict.fromkeys(names))
+        monkeypatch.setattr(
+            module, "hop_steps", lambda metrics, names: dict.fromkeys(names)
+        )
     found = composition.measured(runs)
     assert found["composition_steps"] == {}
     assert found["composition_in_order"] == dict.fromkeys(
@@ -82,7 +96,9 @@ def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypat
     dated = {"hop 1": 0.5, "hop 2": None}
     for module in (composition, reading):
         monkeypatch.setattr(
-            module, "hop_steps", lambda metrics, names: {name: dated[name] for name in names}
+            module,
+            "hop_steps",
+            lambda metrics, names: {name: dated[name] for name in names},
         )
     found = composition.measured(runs)
     assert found["composition_growth"]["N=3,seed=0"] == 4 / 0.5
@@ -98,7 +114,11 @@ def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
     for module in (composition, reading):
         monkeypatch.setattr(module, "hop_steps", dated)
     found = composition.measured(runs)
-    three = {name: value for name, value in found["composition_steps"].items() if "N=3" in name}
+    three = {
+        name: value
+        for name, value in found["composition_steps"].items()
+        if "N=3" in name
+    }
     assert three == {
         "k=1,alone,N=3,seed=0": 10.0,
         "k=2,alone,N=3,seed=0": 40.0,

@@ -18,7 +18,9 @@ SHORT = {"training.steps": 2, "training.cooldown_steps": 1, "training.warmup_ste
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("khop")
     configs = khop.by_layers("smoke")
-    return {name: train(changed(c, SHORT), folder / name) for name, c in configs.items()}
+    return {
+        name: train(changed(c, SHORT), folder / name) for name, c in configs.items()
+    }
 
 
 def test_the_layers_of_k_hops_are_those_of_the_retrieval_problem():
@@ -47,7 +49,8 @@ def test_accuracies_are_sorted_by_what_so_many_layers_can_do(runs):
     assert set(found["khop_enough"]) == {"k=1,layers=3,seed=0", "k=2,layers=3,seed=0"}
     assert set(found["khop_too_few"]) == {"k=1,layers=1,seed=0", "k=2,layers=1,seed=0"}
     assert found["khop_accuracy"] == found["khop_enough"] | found["khop_too_few"]
-    # Two steps teach nothing: what few layers cannot do is as expected, what many could is not.
+    # Two steps teach nothing: what few layers cannot do is as expected, what many could
+    # is not.
     for name, expected in found["khop_as_expected"].items():
         assert expected == ("layers=1" in name)
     assert found["khop_attention"] == {}
@@ -73,4 +76,6 @@ def test_attention_along_find_is_that_of_the_heads(runs):
     for j, expected in enumerate(along, start=1):
         assert torch.allclose(torch.tensor(found[j]), expected, atol=1e-5)
     by_layer = torch.stack(along).amax((0, 2))
-    assert khop.weakest_layer(run, 2) == pytest.approx(by_layer[1:].min().item(), abs=1e-5)
+    assert khop.weakest_layer(run, 2) == pytest.approx(
+        by_layer[1:].min().item(), abs=1e-5
+    )

@@ -1,4 +1,6 @@
-"""Associative memories: stored and recalled, and what is measured of them, written by hand."""
+"""Associative memories: stored and recalled, and what is measured of them, written by
+hand.
+"""
 
 import pytest
 import torch
@@ -63,7 +65,11 @@ def associations(tmp_path):
     base = next(config for config in plan.values() if config.model.d_model == 12)
     runs = {}
     for n, known in ((8, 8), (10, 5)):
-        fields = {"task.n_items": n, "training.batch_size": n, "training.eval_examples": n}
+        fields = {
+            "task.n_items": n,
+            "training.batch_size": n,
+            "training.eval_examples": n,
+        }
         config = changed(base, fields)
         name = f"items={n}"
         runs[name] = planted(tmp_path, name, config, known)
@@ -71,14 +77,19 @@ def associations(tmp_path):
 
 
 def test_accuracies_are_of_all_items(associations):
-    shares = [capacity.accuracy(run, memories.every_item(run)) for run in associations.values()]
+    shares = [
+        capacity.accuracy(run, memories.every_item(run))
+        for run in associations.values()
+    ]
     assert shares == [1.0, pytest.approx(0.5)]
 
 
 def test_capacities_are_of_series(associations):
     def kept(*names):
         runs = {name: associations[name] for name in names}
-        return capacity.capacities(runs, memories.shape, memories.every_item, memories.size)
+        return capacity.capacities(
+            runs, memories.shape, memories.every_item, memories.size
+        )
 
     shape = "d=12,seed=0"
     between = pytest.approx(8 * (10 / 8) ** 0.02)
@@ -105,7 +116,9 @@ TRAINED_WEIGHTS = {"linear": ("attn.out.weight",), "mlp": ("up.weight", "down.we
 
 
 def planted(tmp_path, name, config, known):
-    """A run whose weights recall the first `known` items by their residual, and no others."""
+    """A run whose weights recall the first `known` items by their residual, and no
+    others.
+    """
     run = Run.create(tmp_path / name, config)
     state = run.new_model("cpu").state_dict()
     n, d = state["embed.weight"].shape
@@ -121,7 +134,11 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
     base = next(config for config in plan.values() if config.model.d_model == 12)
     runs = {}
     for n, known in ((8, 8), (10, 5)):
-        fields = {"task.n_items": n, "training.batch_size": n, "training.eval_examples": n}
+        fields = {
+            "task.n_items": n,
+            "training.batch_size": n,
+            "training.eval_examples": n,
+        }
         config = changed(base, fields)
         name = f"items={n}"
         runs[name] = planted(tmp_path, name, config, known)
@@ -129,7 +146,9 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
     assert shares == [1.0, pytest.approx(0.5)]
 
     def kept(runs):
-        return capacity.capacities(runs, memories.shape, memories.every_item, memories.size)
+        return capacity.capacities(
+            runs, memories.shape, memories.every_item, memories.size
+        )
 
     between = pytest.approx(8 * (10 / 8) ** 0.02)
     assert kept(runs) == [Kept("d=12,seed=0", between, True, 144, 0)]
@@ -203,7 +222,13 @@ def test_the_lemma_is_exact():
 POWERS = {"first": 0.5, "frequency": 0.25, "all": 0.0, "samples": 1 / 3}
 
 
-EXPONENTS = {"first": 1, "frequency": 1.5, "all": 0, "samples": 1, "frequency_to_first": 0.5}
+EXPONENTS = {
+    "first": 1,
+    "frequency": 1.5,
+    "all": 0,
+    "samples": 1,
+    "frequency_to_first": 0.5,
+}
 
 
 def test_errors_fall_by_the_powers_that_they_have(monkeypatch):

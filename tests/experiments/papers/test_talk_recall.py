@@ -15,9 +15,14 @@ from headway_experiments.talk.recall import Losses
 
 def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
     """A model that says the same of everything: its losses follow from what it says."""
-    config = changed(next(iter(recall.dynamics("smoke").values())), {"training.steps": 1})
+    config = changed(
+        next(iter(recall.dynamics("smoke").values())), {"training.steps": 1}
+    )
     run = Run.create(tmp_path / "run", config)
-    state = {name: torch.zeros_like(w) for name, w in run.new_model("cpu").state_dict().items()}
+    state = {
+        name: torch.zeros_like(w)
+        for name, w in run.new_model("cpu").state_dict().items()
+    }
     task = run.task
     state["unembed.bias"][task.answers()[0, 0]] = 2.0
     run.save_checkpoint(0, state)
@@ -60,10 +65,19 @@ LEVEL = math.log(8)
     ("losses", "expected"),
     [
         (
-            [(0, 2.0, 2.1), (10, 0.05, 2.0), (20, 0.0, 1.9), (30, 0.0, 0.1), (40, 0.0, 2.0)],
+            [
+                (0, 2.0, 2.1),
+                (10, 0.05, 2.0),
+                (20, 0.0, 1.9),
+                (30, 0.0, 0.1),
+                (40, 0.0, 2.0),
+            ],
             [10, 20],
         ),
-        ([(0, 2.0, 2.1), (10, 0.5, 2.0), (20, 0.0, 1.0)], []),  # the relation is not known
+        (
+            [(0, 2.0, 2.1), (10, 0.5, 2.0), (20, 0.0, 1.0)],
+            [],
+        ),  # the relation is not known
         ([(0, 2.0, 2.1), (10, 0.0, 0.84 * LEVEL), (20, 0.0, 0.0)], []),  # more is known
         ([(0, 2.0, 2.1), (10, 0.0, 0.86 * LEVEL)], [10]),
         ([(0, 0.09, 1.16 * LEVEL - 0.09)], []),
@@ -100,7 +114,11 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(be
     ratios, rates = recall.foretold(known, traded)
     assert len(ratios) == 4
     if bent:
-        assert all(ratio > 1.25 for name, ratio in ratios.items() if name.startswith("much_mlp"))
+        assert all(
+            ratio > 1.25
+            for name, ratio in ratios.items()
+            if name.startswith("much_mlp")
+        )
     else:
         assert list(ratios.values()) == pytest.approx([1.0] * 4)
         assert rates["attention,seed=1"] == pytest.approx(0.05)
@@ -108,7 +126,9 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(be
 
 
 def test_without_both_kinds_of_shapes_nothing_is_foretold():
-    assert recall.foretold(kept(straight, a=(1000, 0)), kept(straight, b=(500, 400))) == ({}, {})
+    assert recall.foretold(
+        kept(straight, a=(1000, 0)), kept(straight, b=(500, 400))
+    ) == ({}, {})
 
 
 def test_a_loss_is_halved_between_checkpoints():
@@ -119,16 +139,22 @@ def test_a_loss_is_halved_between_checkpoints():
 def test_parameters_are_those_that_are_trained(tmp_path):
     config = next(iter(recall.series("mlp", "smoke").values()))
     run = Run.create(tmp_path / "run", config)
-    inside = [w for n, w in run.new_model("cpu").named_parameters() if n.startswith("blocks.")]
+    inside = [
+        w for n, w in run.new_model("cpu").named_parameters() if n.startswith("blocks.")
+    ]
     expected = sum(w.numel() for w in inside if w.ndim == 2)
     model = config.model
     assert sum(capacity.trained_numbers(model)) == expected
 
 
 def planted(tmp_path, name, config, share):
-    """A run that knows the facts of one answer by its bias: the share of them is what it knows."""
+    """A run that knows the facts of one answer by its bias: the share of them is what
+    it knows.
+    """
     run = Run.create(tmp_path / name, config)
-    state = {k: torch.zeros_like(w) for k, w in run.new_model("cpu").state_dict().items()}
+    state = {
+        k: torch.zeros_like(w) for k, w in run.new_model("cpu").state_dict().items()
+    }
     state["unembed.bias"][run.task.facts()[0, 0]] = 1.0
     run.save_checkpoint(0, state)
     assert capacity.accuracy(run, recall.every_fact(run)) == pytest.approx(share)
@@ -143,7 +169,9 @@ def test_capacities_are_measured_and_drawn(tmp_path, monkeypatch):
     for heads in (1, 2, 3):
         for n in (1, 2):
             task = dict.fromkeys(("task.n_subjects", "task.n_relations"), n)
-            config = changed(base, {**task, "task.n_answers": 1, "model.n_heads": heads})
+            config = changed(
+                base, {**task, "task.n_answers": 1, "model.n_heads": heads}
+            )
             name = f"{heads} {n}"
             runs[name] = planted(tmp_path, name, config, 1 / n)
     found = recall.kept(runs)
@@ -151,5 +179,7 @@ def test_capacities_are_measured_and_drawn(tmp_path, monkeypatch):
     assert [one.count for one in found] == pytest.approx([4**0.02] * 3)
     measured = recall.facts_kept(runs, runs, runs)
     assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
-    assert {claim.measure for claim in MECHANISMS["factual-recall"].claims} <= measured.keys()
+    assert {
+        claim.measure for claim in MECHANISMS["factual-recall"].claims
+    } <= measured.keys()
     assert "factual-recall" in recall.EXPERIMENTS[0].draw(runs, runs, runs)

@@ -17,7 +17,9 @@ def test_an_item_stands_alone_and_its_class_is_asked_for():
     assert batch.inputs.shape == (200, 1)
     assert batch.targets.shape == (200, 1, 1)
     classes = task.classes().tolist()
-    assert [classes[item] for item in items_of(batch)] == batch.targets.flatten().tolist()
+    assert [
+        classes[item] for item in items_of(batch)
+    ] == batch.targets.flatten().tolist()
     assert set(classes) == {0, 1, 2}
     assert (task.length, task.n_read, task.vocabulary, task.d_target) == (1, 1, 9, 3)
     assert task.relations(batch) == {}
@@ -30,7 +32,9 @@ def test_without_classes_every_item_is_its_own():
 
 
 def test_the_map_is_that_of_the_task_and_not_of_a_seed():
-    once, again = (Associations(n_items=40, n_classes=5).classes().tolist() for _ in range(2))
+    once, again = (
+        Associations(n_items=40, n_classes=5).classes().tolist() for _ in range(2)
+    )
     assert once == again
     assert len(set(once)) == 5
 

@@ -33,7 +33,9 @@ def sample(task, count=4, seed=0):
 
 
 def expected_columns(tokens, output_of, noise_token, asked):
-    """By the definition, position by position: the column in which each next token is asked."""
+    """By the definition, position by position: the column in which each next token is
+    asked.
+    """
     followed = set()
     for token, following in pairwise(tokens):
         if following == noise_token:
@@ -63,7 +65,9 @@ def reference_sequence(task, draw):
             tokens.append(len(everywhere) if noisy else output_of[token])
         else:
             after_noise = token == len(everywhere)
-            tokens += draw.choices(everywhere, unigrams if after_noise else bigrams[token])
+            tokens += draw.choices(
+                everywhere, unigrams if after_noise else bigrams[token]
+            )
     return tokens
 
 
@@ -108,7 +112,9 @@ def test_every_position_is_read_and_there_are_no_roles(task, seed):
     assert task.kind == "bigrams"
 
 
-@pytest.mark.parametrize(("name", "first"), [("induction (all)", 0), ("induction (latest)", -1)])
+@pytest.mark.parametrize(
+    ("name", "first"), [("induction (all)", 0), ("induction (latest)", -1)]
+)
 @given(task=tasks, seed=seeds)
 @quick
 def test_relations_point_at_what_followed_the_same_trigger(name, first, task, seed):
@@ -163,7 +169,9 @@ def test_sequences_are_distributed_as_the_slow_sampler_s(noise):
         freedom = torch.tensor((int(known.sum()) - 1) / 2).double()
         assert torch.special.gammaincc(freedom, difference.sum() / 2) > 1e-4
     twice = [Counter(map(tuple, tokens[:, :3].tolist())) for tokens in (fast, slow)]
-    assert max(abs(twice[0][key] - twice[1][key]) for key in twice[0]) < 6 * math.sqrt(count / 4)
+    assert max(abs(twice[0][key] - twice[1][key]) for key in twice[0]) < 6 * math.sqrt(
+        count / 4
+    )
 
 
 def test_the_same_generator_gives_the_same_draws():
@@ -184,15 +192,22 @@ def test_reference_losses_are_the_corpus_s_entropies():
     by_hop = Bigrams(noise=0.3).reference_losses()
     assert set(by_hop["all tokens alike"]) == {"in-context", "global", "noise"}
     assert set(by_hop["unigrams"]) == set(by_hop["bigrams"]) == {"global"}
-    assert set(Bigrams(asked_at="in-context").reference_losses()) == {"all tokens alike"}
+    assert set(Bigrams(asked_at="in-context").reference_losses()) == {
+        "all tokens alike"
+    }
 
 
 def test_a_pair_is_one_trigger_twice():
-    task = Bigrams(length=8, n_tokens=9, n_triggers=3, layout="pair", asked_at="in-context")
+    task = Bigrams(
+        length=8, n_tokens=9, n_triggers=3, layout="pair", asked_at="in-context"
+    )
     (all_triggers, _, tokens), batch = sample(task, count=400)
     first = []
     for triggers_here, row, asked in zip(
-        all_triggers.tolist(), tokens.tolist(), batch.targets[..., 0].tolist(), strict=True
+        all_triggers.tolist(),
+        tokens.tolist(),
+        batch.targets[..., 0].tolist(),
+        strict=True,
     ):
         places = [i for i, token in enumerate(row) if token in triggers_here]
         assert len(places) == 2

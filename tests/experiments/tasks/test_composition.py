@@ -24,7 +24,9 @@ def hidden_permutations(task):
 
 
 def walk(task, permutations, i, x, hops):
-    """The landing of each of so many hops: the place it is read at, the symbol, the next place."""
+    """The landing of each of so many hops: the place it is read at, the symbol, the
+    next place.
+    """
     n, most, hidden = task.n_symbols, task.n_permutations, hidden_permutations(task)
     steps = []
     for _ in range(hops):
@@ -95,7 +97,9 @@ def test_relations_follow_the_hops(task, seed):
                 assert holds.queries[sequence, place] == place
                 assert holds.keys[sequence, place].tolist() == [read]
                 if j < task.n_permutations:
-                    assert relations[f"after {j}"].keys[sequence, place].tolist() == [onward]
+                    assert relations[f"after {j}"].keys[sequence, place].tolist() == [
+                        onward
+                    ]
 
 
 def test_the_worked_example_of_the_docstring():
@@ -107,7 +111,9 @@ def test_the_worked_example_of_the_docstring():
 
 
 def test_hidden_permutations_are_those_of_their_seed():
-    drawn = [hidden_permutations(Composition(asked=(4,), hidden=seed)) for seed in (0, 0, 1)]
+    drawn = [
+        hidden_permutations(Composition(asked=(4,), hidden=seed)) for seed in (0, 0, 1)
+    ]
     assert torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], drawn[2])
     assert torch.equal(drawn[0], hidden_permutations(Composition(asked=(1, 2, 4))))

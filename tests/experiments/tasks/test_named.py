@@ -14,7 +14,9 @@ def test_answers_are_where_the_names_lead():
     batch = TASK.sample(64, torch.Generator().manual_seed(0))
     maps = facts_of(TASK, torch.device("cpu")).tolist()
     assert all(sorted(each) == list(range(5)) for each in maps)
-    for row, answers in zip(batch.inputs.tolist(), batch.targets[:, 0].tolist(), strict=True):
+    for row, answers in zip(
+        batch.inputs.tolist(), batch.targets[:, 0].tolist(), strict=True
+    ):
         at, reached = row[0], []
         for name in row[1:]:
             at = maps[name - 5][at]
@@ -24,8 +26,12 @@ def test_answers_are_where_the_names_lead():
 
 def test_no_beginning_is_both_shown_and_held_out():
     both = [replace(TASK, beginnings=name) for name in ("shown", "held out")]
-    drawn = [task.sample(4000, torch.Generator().manual_seed(0)).inputs[:, :3] for task in both]
+    drawn = [
+        task.sample(4000, torch.Generator().manual_seed(0)).inputs[:, :3]
+        for task in both
+    ]
     shown, held_out = ({*map(tuple, rows.tolist())} for rows in drawn)
     assert not shown & held_out
     assert (len(shown), len(held_out)) == (36, 9)  # of 5 symbols × 3 names × 3 names
-    assert {row[:2] for row in shown} >= {row[:2] for row in held_out}  # single facts are shown
+    # Single facts are shown.
+    assert {row[:2] for row in shown} >= {row[:2] for row in held_out}

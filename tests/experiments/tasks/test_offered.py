@@ -4,7 +4,14 @@ import pytest
 import torch
 
 from headway import userfile
-from headway.tasks import Conditional, Hops, Retrieval, Task, task_from_json, task_to_json
+from headway.tasks import (
+    Conditional,
+    Hops,
+    Retrieval,
+    Task,
+    task_from_json,
+    task_to_json,
+)
 from headway.training import RECIPES
 from headway_experiments import recipes, tasks
 from headway_experiments.asked import Asked
@@ -36,7 +43,16 @@ def test_a_recipe_is_one_among_headways_own():
 )
 def test_a_view_is_the_task_but_for_what_is_asked(task):
     view = Asked(task, (1,))
-    told = ("kind", "label", "title", "reading", "roles", "vocabulary", "targets", "length")
+    told = (
+        "kind",
+        "label",
+        "title",
+        "reading",
+        "roles",
+        "vocabulary",
+        "targets",
+        "length",
+    )
     told += ("n_read", "d_input", "n_depths", "looks_ahead", "standing")
     for name in told:
         if name != "standing" or task.roles:
@@ -70,10 +86,16 @@ def test_a_shallower_sequence_asks_for_its_own_last_hop(asked, depth, left):
     task = Retrieval(3)
     draws = task.draw(4, torch.Generator().manual_seed(0))
     shallow = Asked(task, asked).shallower(draws, depth)
-    assert torch.equal(shallow.targets, task.shallower(draws, depth).targets[:, :, left])
+    assert torch.equal(
+        shallow.targets, task.shallower(draws, depth).targets[:, :, left]
+    )
 
 
 def test_views_are_equal_if_they_ask_the_same():
-    views = [Asked(Retrieval(3), (2,)), Asked(Retrieval(3), (2,)), Asked(Retrieval(2), (1,))]
+    views = [
+        Asked(Retrieval(3), (2,)),
+        Asked(Retrieval(3), (2,)),
+        Asked(Retrieval(2), (1,)),
+    ]
     assert views[0] == views[1]
     assert len(set(views)) == 2

@@ -13,10 +13,15 @@ TINY = Recall(n_subjects=2, n_relations=2, n_answers=3, n_noise=2, length=4)
 
 def reference(task, draw):
     """One sequence, place by place: its tokens and its answer."""
-    subject, relation = draw.randrange(task.n_subjects), draw.randrange(task.n_relations)
+    subject, relation = (
+        draw.randrange(task.n_subjects),
+        draw.randrange(task.n_relations),
+    )
     places = list(range(task.length - 1))
     draw.shuffle(places)
-    tokens = [task.first_noise + draw.randrange(task.n_noise) for _ in range(task.length)]
+    tokens = [
+        task.first_noise + draw.randrange(task.n_noise) for _ in range(task.length)
+    ]
     tokens[places[0]] = subject
     tokens[places[1]] = task.n_subjects + relation
     tokens[-1] = task.eos
@@ -28,7 +33,10 @@ def test_sequences_come_as_often_as_from_the_reference_sampler():
     batch = sample(TINY, count)
     rows = torch.cat([batch.inputs, batch.targets[:, 0]], dim=1).tolist()
     draw = random.Random(0)
-    ours, theirs = Counter(map(tuple, rows)), Counter(reference(TINY, draw) for _ in range(count))
+    ours, theirs = (
+        Counter(map(tuple, rows)),
+        Counter(reference(TINY, draw) for _ in range(count)),
+    )
     assert set(ours) == set(theirs)
     cells = 2 * 2 * 6 * 2  # subjects, relations, pairs of places, noise
     assert len(ours) == cells
@@ -46,14 +54,20 @@ def test_sequences_are_made_as_told():
     tokens = batch.inputs
     assert (tokens[:, -1] == task.eos).all()
     targets = batch.targets.flatten().tolist()
-    for row, roles, target in zip(tokens.tolist(), batch.roles.tolist(), targets, strict=True):
+    for row, roles, target in zip(
+        tokens.tolist(), batch.roles.tolist(), targets, strict=True
+    ):
         (last,), (at_subject,), (at_relation,) = roles
         assert last == 8
         subject, relation = row[at_subject], row[at_relation] - 5
         assert 0 <= subject < 5
         assert 0 <= relation < 3
         assert target == task.facts()[subject, relation]
-        rest = [token for i, token in enumerate(row) if i not in (last, at_subject, at_relation)]
+        rest = [
+            token
+            for i, token in enumerate(row)
+            if i not in (last, at_subject, at_relation)
+        ]
         assert all(task.first_noise <= token < task.eos for token in rest)
     assert {row[-1] for row in batch.roles[:, 0].tolist()} == {8}
 
@@ -65,7 +79,9 @@ def test_answers_are_those_of_their_relation_alone():
         assert set(facts[:, relation].tolist()) == set(answers[relation].tolist())
     assert len(set(answers.flatten().tolist())) == 12
     assert answers.max() < task.vocabulary
-    assert torch.equal(facts, Recall(n_subjects=200, n_relations=3, n_answers=4).facts())
+    assert torch.equal(
+        facts, Recall(n_subjects=200, n_relations=3, n_answers=4).facts()
+    )
 
 
 def test_attention_can_go_to_the_subject_and_to_the_relation():

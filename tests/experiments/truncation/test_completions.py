@@ -1,4 +1,6 @@
-"""Texts to go on with: how likely a model finds their answers, and the files they come from."""
+"""Texts to go on with: how likely a model finds their answers, and the files they come
+from.
+"""
 
 import pytest
 import torch
@@ -10,7 +12,12 @@ from commands import refused
 from headway.errors import HeadwayError
 from headway_experiments.language import LocalModel, common_start
 from headway_experiments.truncation.models import Completer
-from headway_experiments.truncation.texts import KINDS, Completion, completions, read_completions
+from headway_experiments.truncation.texts import (
+    KINDS,
+    Completion,
+    completions,
+    read_completions,
+)
 
 
 def test_the_odds_are_those_of_whole_texts(model):
@@ -19,13 +26,16 @@ def test_the_odds_are_those_of_whole_texts(model):
     for text, odds in zip(TEXTS, found, strict=True):
         start = len(model.tokenizer(text.prompt)["input_ids"])
         ways = [
-            model.tokenizer(text.after(way))["input_ids"] for way in (text.answer, text.generic)
+            model.tokenizer(text.after(way))["input_ids"]
+            for way in (text.answer, text.generic)
         ]
         differ = next(i for i in range(start, 99) if ways[0][i] != ways[1][i])
         for way, token in zip(ways, (odds.answer, odds.generic), strict=True):
             with torch.no_grad():
                 log_p = model.model(torch.tensor([way])).logits[0].log_softmax(-1)
-            assert token == pytest.approx(log_p[differ - 1, way[differ]].item(), abs=1e-4)
+            assert token == pytest.approx(
+                log_p[differ - 1, way[differ]].item(), abs=1e-4
+            )
             assert odds.top == pytest.approx(log_p[differ - 1].max().item(), abs=1e-4)
 
 
@@ -34,10 +44,13 @@ def test_texts_to_go_on_with_have_nothing_behind_them(tmp_path):
     model = LocalModel(save_model(tmp_path, made), "completion")
     (odds,) = Completer(model, TEXTS[:1])()
     one, other = (
-        made(TEXTS[0].after(told))["input_ids"] for told in (TEXTS[0].answer, TEXTS[0].generic)
+        made(TEXTS[0].after(told))["input_ids"]
+        for told in (TEXTS[0].answer, TEXTS[0].generic)
     )
     start = common_start([one, other])
-    assert odds.answer == pytest.approx(said_in_full(model, one[: start + 1], start), abs=1e-4)
+    assert odds.answer == pytest.approx(
+        said_in_full(model, one[: start + 1], start), abs=1e-4
+    )
 
 
 def test_words_go_where_a_space_belongs():
@@ -65,7 +78,8 @@ def test_a_file_of_ones_own(tmp_path):
         tmp_path / "mine.jsonl",
         '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}',
         "",
-        '{"prompt": "Bonn is in", "answer": "Germany", "generic": "the", "kind": "towns", "n": 1}',
+        '{"prompt": "Bonn is in", "answer": "Germany", "generic": "the", "kind": '
+        '"towns", "n": 1}',
     )
     assert completions((str(path),)) == [
         Completion("mine", "Oslo is in", "Norway", "the"),
@@ -83,14 +97,25 @@ GOOD = '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}'
         ("[1]", "line 2 = [1] is not allowed: it must be an object"),
         ('{"prompt": "a", "answer": "b"}', "line 2: generic is missing"),
         ('{"answer": "b", "generic": "c"}', "line 2: prompt is missing"),
-        ('{"prompt": "a", "answer": 3, "generic": "c"}', "line 2: answer = 3 is not allowed"),
-        ('{"prompt": " ", "answer": "b", "generic": "c"}', "line 2: prompt = ' ' is not allowed"),
-        ('{"prompt": "a", "answer": "b", "generic": "c", "kind": 1}', "line 2: kind = 1 is not al"),
+        (
+            '{"prompt": "a", "answer": 3, "generic": "c"}',
+            "line 2: answer = 3 is not allowed",
+        ),
+        (
+            '{"prompt": " ", "answer": "b", "generic": "c"}',
+            "line 2: prompt = ' ' is not allowed",
+        ),
+        (
+            '{"prompt": "a", "answer": "b", "generic": "c", "kind": 1}',
+            "line 2: kind = 1 is not al",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_line(tmp_path, line, said, folder):
     path = write(tmp_path / "mine.jsonl", GOOD, line)
-    assert f"{path}, {said}" in refused("truncate", "--model", folder, "--prompts", path)
+    assert f"{path}, {said}" in refused(
+        "truncate", "--model", folder, "--prompts", path
+    )
 
 
 def test_files_without_texts_are_refused(tmp_path):
@@ -103,10 +128,14 @@ def test_files_without_texts_are_refused(tmp_path):
 
 def test_a_text_that_does_not_fit_is_told(tmp_path):
     model = LocalModel(str(save_tiny_model(tmp_path, positions=24)), "completion")
-    with pytest.raises(HeadwayError, match=r"^a text of 26 tokens, 'Madrid is .*into the 24 of"):
+    with pytest.raises(
+        HeadwayError, match=r"^a text of 26 tokens, 'Madrid is .*into the 24 of"
+    ):
         Completer(model, TEXTS)
 
 
 def test_answers_that_are_one_are_told(model):
-    with pytest.raises(HeadwayError, match=r"^the tokens of .* do not tell 'b' from ' b'"):
+    with pytest.raises(
+        HeadwayError, match=r"^the tokens of .* do not tell 'b' from ' b'"
+    ):
         Completer(model, [Completion("one", "a", "b", " b")])

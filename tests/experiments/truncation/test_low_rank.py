@@ -1,4 +1,6 @@
-"""Weights cut to low rank: the nearest matrix, weights put back, and where cutting must help."""
+"""Weights cut to low rank: the nearest matrix, weights put back, and where cutting must
+help.
+"""
 
 import copy
 
@@ -10,7 +12,14 @@ from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
-from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation, rank_of, spans
+from headway_experiments.truncation.cuts import (
+    INTACT,
+    Cut,
+    Cuts,
+    Truncation,
+    rank_of,
+    spans,
+)
 from headway_experiments.truncation.weights import matrices
 
 
@@ -20,7 +29,9 @@ def random_matrix(rows, columns, seed=0):
 
 @pytest.mark.parametrize("shape", [(7, 7), (12, 5), (5, 12), (1, 6)])
 def test_it_is_the_nearest_matrix_of_its_rank(shape):
-    """Against numpy's own decomposition; the distance is that of the values that are left out."""
+    """Against numpy's own decomposition; the distance is that of the values that are
+    left out.
+    """
     weight = random_matrix(*shape)
     truncation = Truncation([{"up": weight}])
     left, values, right = np.linalg.svd(weight.double().numpy(), full_matrices=False)
@@ -32,7 +43,9 @@ def test_it_is_the_nearest_matrix_of_its_rank(shape):
         distance = np.linalg.norm(weight.numpy() - found.numpy())
         assert distance == pytest.approx(np.sqrt((values[rank:] ** 2).sum()), rel=1e-4)
         for seed in range(5):
-            other = random_matrix(shape[0], rank, seed) @ random_matrix(rank, shape[1], seed + 9)
+            other = random_matrix(shape[0], rank, seed) @ random_matrix(
+                rank, shape[1], seed + 9
+            )
             scale = (other * weight).sum() / other.square().sum()
             assert (weight - scale * other).norm() > distance
 
@@ -60,12 +73,16 @@ def test_a_part_that_is_whole_is_not_rounded(part, full):
 def test_what_is_no_number_is_refused():
     weight = random_matrix(3, 3)
     weight[1, 1] = torch.nan
-    with pytest.raises(HeadwayError, match=r"^down of layer 0 holds values that are not finite"):
+    with pytest.raises(
+        HeadwayError, match=r"^down of layer 0 holds values that are not finite"
+    ):
         Truncation([{"down": weight}]).nearest(0, "down", 0.5)
 
 
 def small(n_heads=2, **more):
-    config = TransformerConfig(n_layers=3, d_model=12, n_heads=n_heads, init="fan_in", **more)
+    config = TransformerConfig(
+        n_layers=3, d_model=12, n_heads=n_heads, init="fan_in", **more
+    )
     return Transformer(config, d_input=5, d_target=4, n_positions=6, n_read=2, seed=3)
 
 
@@ -85,12 +102,16 @@ def test_the_weights_are_views_of_the_right_parts_of_a_layer():
     layer["output"].zero_()
     assert torch.equal(attention.out(x), attention.out.bias.expand(1, 6, 12))
     layer["down"].zero_()
-    assert torch.equal(model.layers[1].mlp(x), model.layers[1].mlp.down.bias.expand(1, 6, 12))
+    assert torch.equal(
+        model.layers[1].mlp(x), model.layers[1].mlp.down.bias.expand(1, 6, 12)
+    )
     assert list(matrices(small(d_mlp=0))[0]) == ["query", "key", "value", "output"]
 
 
 def same(model, state):
-    return all(torch.equal(weight, state[name]) for name, weight in model.state_dict().items())
+    return all(
+        torch.equal(weight, state[name]) for name, weight in model.state_dict().items()
+    )
 
 
 def test_weights_are_put_back_to_the_bit_whatever_happens():
@@ -100,7 +121,9 @@ def test_weights_are_put_back_to_the_bit_whatever_happens():
     cut = Cut((0, 2), "mlp+query", 0.3)
     with truncation.applied(cut):
         changed = {
-            name for name, w in model.state_dict().items() if not torch.equal(w, state[name])
+            name
+            for name, w in model.state_dict().items()
+            if not torch.equal(w, state[name])
         }
         assert changed == {
             f"blocks.{layer}.{name}.weight"
@@ -158,5 +181,7 @@ def test_layers_are_truncated_alone_and_upwards():
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.5, float("nan")])
 def test_a_rank_outside_is_refused(fraction):
-    with pytest.raises(HeadwayError, match=r"^rank = .* must be a fraction of the full rank"):
+    with pytest.raises(
+        HeadwayError, match=r"^rank = .* must be a fraction of the full rank"
+    ):
         Cuts(None, ("mlp",), (0.5, fraction))

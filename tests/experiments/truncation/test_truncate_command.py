@@ -1,4 +1,6 @@
-"""`headway truncate` with a language model: what it writes, draws, and says of bad input."""
+"""`headway truncate` with a language model: what it writes, draws, and says of bad
+input.
+"""
 
 import json
 from dataclasses import asdict
@@ -13,8 +15,23 @@ from headway.terminal import cli
 
 def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys, monkeypatch):
     path = write(tmp_path / "mine.jsonl", *(json.dumps(asdict(text)) for text in TEXTS))
-    words = ["truncate", "--model", str(folder), "--layers", "0..1", "--weights", "mlp,down"]
-    words += ["--rank", "0,0.5,1", "--prompts", str(path), "--folder", str(tmp_path / "out")]
+    words = [
+        "truncate",
+        "--model",
+        str(folder),
+        "--layers",
+        "0..1",
+        "--weights",
+        "mlp,down",
+    ]
+    words += [
+        "--rank",
+        "0,0.5,1",
+        "--prompts",
+        str(path),
+        "--folder",
+        str(tmp_path / "out"),
+    ]
     cli.main([*words, "--threads", "1"])
     told = capsys.readouterr().out
     assert "cut 13 of 13" in told
@@ -29,7 +46,9 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys, monke
     assert about["environment"]["threads"] == 1
     assert about["texts"][0] == asdict(TEXTS[0])
     drawn = sorted(path.name for path in out.glob("*.svg"))
-    assert drawn == [f"{w}-{s}.svg" for w in ("down", "mlp") for s in ("alone", "upwards")]
+    assert drawn == [
+        f"{w}-{s}.svg" for w in ("down", "mlp") for s in ("alone", "upwards")
+    ]
     lines = (out / "truncation.jsonl").read_bytes()
     again, save = [], "headway.report.figures.style.save_both"
     monkeypatch.setattr(save, lambda *figure: again.append(figure))
@@ -40,7 +59,8 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys, monke
     both = [e for e in kept["effects"] if e["layers"] == [0, 1]]
     odds = {(e["weights"], e["kind"], e["fraction"]): e["log_odds"][0] for e in both}
     for kind in ("one", "two"):
-        assert odds["mlp", kind, 0] == odds["down", kind, 0]  # what is read is not written
+        # What is read is not written.
+        assert odds["mlp", kind, 0] == odds["down", kind, 0]
         assert odds["mlp", kind, 0.5] != odds["down", kind, 0.5]
 
 
@@ -49,19 +69,30 @@ def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, ca
     cli.main([*words, str(tmp_path / "one"), "--layers", "1", "--rank", "0.5"])
     assert {path.name for path in (tmp_path / "one").glob("*.svg")} == {"mlp-alone.svg"}
     cli.main([*words, str(tmp_path / "none"), "--rank", "1"])
-    assert len(json.loads((tmp_path / "none" / "effects.json").read_text())["effects"]) == 1
+    assert (
+        len(json.loads((tmp_path / "none" / "effects.json").read_text())["effects"])
+        == 1
+    )
     assert "names  n=24" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--layers", "0..7"], "layers = 2 is not allowed: it must be a layer of the model"),
-        (["--weights", "mlp,gate"], "weights = 'gate' is not allowed: it must be one that layer"),
+        (
+            ["--layers", "0..7"],
+            "layers = 2 is not allowed: it must be a layer of the model",
+        ),
+        (
+            ["--weights", "mlp,gate"],
+            "weights = 'gate' is not allowed: it must be one that layer",
+        ),
     ],
 )
 def test_what_the_model_does_not_have_is_told(folder, tmp_path, words, said):
-    assert said in refused("truncate", "--model", folder, "--folder", tmp_path / "out", *words)
+    assert said in refused(
+        "truncate", "--model", folder, "--folder", tmp_path / "out", *words
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -71,8 +102,14 @@ KEPT = json.loads((ROOT / "results/truncation/smollm2.json").read_text())
 
 
 def rows():
-    """A row a kind: p(answer), p(generic) and the share said, intact and without some MLPs."""
-    mlps = [e for e in KEPT["effects"] if (e["weights"], e["fraction"]) in (("mlp", 0), ("", 1))]
+    """A row a kind: p(answer), p(generic) and the share said, intact and without some
+    MLPs.
+    """
+    mlps = [
+        e
+        for e in KEPT["effects"]
+        if (e["weights"], e["fraction"]) in (("mlp", 0), ("", 1))
+    ]
     for kind in dict.fromkeys(effect["kind"] for effect in mlps):
         cells = [kind]
         for layers in ([], [28], [29]):

@@ -1,4 +1,6 @@
-"""Language models with weights cut to low rank: matrices, replays, resuming, and effects."""
+"""Language models with weights cut to low rank: matrices, replays, resuming, and
+effects.
+"""
 
 import math
 
@@ -6,7 +8,12 @@ import pytest
 import torch
 from tiny_model import LETTERS
 from tiny_texts import TEXTS
-from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
 from headway.errors import HeadwayError
 from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Truncation
@@ -50,7 +57,9 @@ def test_matrices_are_found_by_the_fields_names(model):
     )  # fmt: skip
     assert list(named_matrices(layers_of(neox))[0]) == ["output", "up", "down"]
     neox.config.num_hidden_layers = 5
-    with pytest.raises(HeadwayError, match=r"^model = 'GPTNeoXForCausalLM' is not allowed"):
+    with pytest.raises(
+        HeadwayError, match=r"^model = 'GPTNeoXForCausalLM' is not allowed"
+    ):
         layers_of(neox)
 
 
@@ -58,7 +67,10 @@ def test_packed_columns_of_gpt2_are_what_they_are_called(model):
     layers = layers_of(model.model)
     weight, bias = layers[0].attn.c_attn.weight, layers[0].attn.c_attn.bias
     x = torch.randn(5, 32, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad(), Truncation(named_matrices(layers)).applied(Cut((0,), "value", 0.0)):
+    with (
+        torch.no_grad(),
+        Truncation(named_matrices(layers)).applied(Cut((0,), "value", 0.0)),
+    ):
         query, key, value = layers[0].attn.c_attn(x).split(32, dim=-1)
         assert torch.allclose(query, x @ weight[:, :32] + bias[:32], atol=1e-5)
         assert torch.allclose(key, x @ weight[:, 32:64] + bias[32:64], atol=1e-5)
@@ -71,7 +83,9 @@ def asked(folder, **more):
 
 
 def test_a_truncation_that_stops_goes_on_where_it_was(model, folder, tmp_path):
-    whole = truncate_model(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "whole")
+    whole = truncate_model(
+        asked(folder, layers=(0, 1)), lambda: model, tmp_path / "whole"
+    )
     assert next(iter(whole)) == INTACT
     assert len(whole) == 1 + 3 * 2
 
@@ -80,7 +94,9 @@ def test_a_truncation_that_stops_goes_on_where_it_was(model, folder, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        truncate_model(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "parts", stop)
+        truncate_model(
+            asked(folder, layers=(0, 1)), lambda: model, tmp_path / "parts", stop
+        )
     path = tmp_path / "parts" / "truncation.jsonl"
     kept = path.read_text()
     assert kept.count("\n") == 3
@@ -100,9 +116,13 @@ def test_a_truncation_that_stops_goes_on_where_it_was(model, folder, tmp_path):
 
 def test_a_folder_holds_one_truncation(model, folder, tmp_path):
     truncate_model(asked(folder), lambda: model, tmp_path)
-    with pytest.raises(HeadwayError, match=r"^fractions = .*, as in .*truncation\.json, or"):
+    with pytest.raises(
+        HeadwayError, match=r"^fractions = .*, as in .*truncation\.json, or"
+    ):
         truncate_model(asked(folder, fractions=(0.5,)), lambda: model, tmp_path)
-    with pytest.raises(HeadwayError, match=r"^model = 'other' is not allowed: it must be"):
+    with pytest.raises(
+        HeadwayError, match=r"^model = 'other' is not allowed: it must be"
+    ):
         asked("other").kept(tmp_path)
     (tmp_path / "truncation.jsonl").write_text('{"layers": []}\n')
     with pytest.raises(HeadwayError, match=r"truncation\.jsonl is corrupted"):
@@ -111,19 +131,26 @@ def test_a_folder_holds_one_truncation(model, folder, tmp_path):
 
 def test_one_process_truncates_into_a_folder(model, folder, tmp_path):
     what = asked(folder)
-    with what.ledger(tmp_path).writing("cpu"), pytest.raises(HeadwayError, match="another process"):
+    with (
+        what.ledger(tmp_path).writing("cpu"),
+        pytest.raises(HeadwayError, match="another process"),
+    ):
         truncate_model(what, lambda: model, tmp_path)
     assert what.kept(tmp_path) is None
     assert truncate_model(what, lambda: model, tmp_path) == what.kept(tmp_path)
 
 
 def test_effects_are_means_with_paired_intervals():
-    """Every text moves by the same, so that the change has no width and the mean has."""
+    """Every text moves by the same, so that the change has no width and the mean
+    has.
+    """
     texts = [Completion("k", str(i), "a", "b") for i in range(25)]
     before = [Odds(math.log(0.105 + i / 100), math.log(0.3), -0.1) for i in range(25)]
     after = [Odds(one.answer + 0.7, one.generic, -0.1) for one in before]
     cut = Cut((1,), "mlp", 0.0)
-    intact, cut_off = effects(texts, {INTACT: tuple(before), cut: tuple(after)})["k"].values()
+    intact, cut_off = effects(texts, {INTACT: tuple(before), cut: tuple(after)})[
+        "k"
+    ].values()
     mean = cut_off["log_odds"]
     assert mean.change == pytest.approx(0.7)
     assert mean.change_low == pytest.approx(0.7)

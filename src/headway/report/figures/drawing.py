@@ -39,8 +39,8 @@ from headway.tasks import Task
 from headway.text import at_step
 
 COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
-"""Inches: between places, of a layer between places, of a path that has a line of its own, and of a
-layer without a useful head."""
+"""Inches: between places, of a layer between places, of a path that has a line of its
+own, and of a layer without a useful head."""
 
 LEFT, BELOW = 0.75, 0.62
 Point = tuple[float, float]
@@ -52,10 +52,11 @@ BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 def draw_circuit(found: Discovery | Circuit, task: Task | Cast, title: str) -> Figure:
     """The paths of a circuit between the roles of one chain, or along other relations.
 
-    One column per role, in the order of the sequence, the query last. Layers upwards. An arrow goes
-    from the role attended to, before the layer, to the role that attends, after it; its group in
-    the SVG is named `arrow-LAYER-HEAD-RELATION`, its colour is that of the symbol carried. Where
-    paths do not join roles, every path has a line of its own with the name of its relation.
+    One column per role, in the order of the sequence, the query last. Layers upwards.
+    An arrow goes from the role attended to, before the layer, to the role that attends,
+    after it; its group in the SVG is named `arrow-LAYER-HEAD-RELATION`, its colour is
+    that of the symbol carried. Where paths do not join roles, every path has a line of
+    its own with the name of its relation.
 
     Args:
         found: a circuit, perhaps with its evidence.
@@ -114,7 +115,9 @@ class Drawing:
         self.wide = LEFT + self.across + right
 
     def draw_layers(self, axes: Axes) -> None:
-        """Every layer's name, and what its idle heads do; a band behind those with useful heads."""
+        """Every layer's name, and what its idle heads do; a band behind those with
+        useful heads.
+        """
         for layer, idle in enumerate(self.idle):
             bottom = self.heights[layer]
             top = self.heights[layer + 1]
@@ -149,13 +152,17 @@ class Drawing:
         axes.plot(*start, "o", ms=4.2, color=colour, mew=0, zorder=5)
         if self.joined:
             name = typeset(f"h{path.head}")
-            _write(axes, middle, height, name, fontsize=6.5, color=colour, bbox=BACKGROUND)
+            _write(
+                axes, middle, height, name, fontsize=6.5, color=colour, bbox=BACKGROUND
+            )
         else:
             name = typeset(f"h{path.head}  {shortened(path.relation, 40)}")
             _write(axes, middle, height + 0.1, name, fontsize=6.5)
 
     def _between_places(self, path: AttentionPath) -> tuple[Point, Point]:
-        """The ends of an arrow between places, beside those of other heads on the same way."""
+        """The ends of an arrow between places, beside those of other heads on the same
+        way.
+        """
         alike = [
             other.head
             for other in self.circuit.paths
@@ -169,7 +176,9 @@ class Drawing:
         return start, end
 
     def _on_line(self, path: AttentionPath) -> tuple[Point, Point]:
-        """The ends of an arrow that has a line of its own, below those of its layer before it."""
+        """The ends of an arrow that has a line of its own, below those of its layer
+        before it.
+        """
         of_layer = [other for other in self.circuit.paths if other.layer == path.layer]
         number = 1 + of_layer.index(path)
         y = self.heights[path.layer + 1] - LINE * number + 0.08
@@ -183,7 +192,9 @@ def arrow_name(path: AttentionPath) -> str:
 
 
 def _layers(circuit: Circuit, joined: bool) -> tuple[list[float], list[str]]:
-    """Heights of the stream before the first layer and after each, and what idle heads do there."""
+    """Heights of the stream before the first layer and after each, and what idle heads
+    do there.
+    """
     heights = [0.0]
     idle = list[str]()
     layers = [layer for layer, _ in circuit.mechanisms]
@@ -206,7 +217,14 @@ def _idle_words(circuit: Circuit, layer: int, n_heads: int) -> Iterator[str]:
 
 
 def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
-    look = {"fontsize": 8, "color": INK, "ha": "center", "va": "center", "zorder": 6, **look}
+    look = {
+        "fontsize": 8,
+        "color": INK,
+        "ha": "center",
+        "va": "center",
+        "zorder": 6,
+        **look,
+    }
     axes.text(x, y, text, **look)  # pyright: ignore[reportArgumentType]
 
 
@@ -216,13 +234,19 @@ BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.03), "alignment": "lef
 
 @styled
 def draw_losses(curves: Sequence[Curve], task: Task) -> Figure:
-    """Losses by step on a logarithmic axis, beside those of predictors that follow no chain."""
+    """Losses by step on a logarithmic axis, beside those of predictors that follow no
+    chain.
+    """
     figure = Figure(figsize=(8.4, 3.4), layout="constrained")
     axes = figure.add_subplot()
     log_scale(axes, "y")
     levels = {f"predicting {name}": loss for name, loss in task.references().items()}
     levels["a hop counts as learnt"] = EMERGES_AT
-    at_right = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right"}
+    at_right = {
+        "xycoords": ("axes fraction", "data"),
+        "textcoords": "offset points",
+        "ha": "right",
+    }
     for name, level in levels.items():
         if level > 0:  # the axis is logarithmic
             axes.axhline(level, **LEVEL)
@@ -236,15 +260,18 @@ def draw_losses(curves: Sequence[Curve], task: Task) -> Figure:
 def draw_emergence(
     timeline: Timeline, task: Task | None = None, losses: Sequence[Curve] = ()
 ) -> Figure:
-    """Attention along every path, the loss when it is knocked out, and the loss of hops, by step.
+    """Attention along every path, the loss when it is knocked out, and the loss of
+    hops, by step.
 
-    Markers stand where a path's attention first passes 0.5 (its emergence), where the rise of the
-    loss without it first passes half of its largest value, and where a hop's loss first passes
-    below 0.5. A path has the same colour, dashes and marker wherever it is drawn.
+    Markers stand where a path's attention first passes 0.5 (its emergence), where the
+    rise of the loss without it first passes half of its largest value, and where a
+    hop's loss first passes below 0.5. A path has the same colour, dashes and marker
+    wherever it is drawn.
 
     Args:
         timeline: of the circuit's paths.
-        task: of the run, if paths are to be coloured by what they carry; by default by their head.
+        task: of the run, if paths are to be coloured by what they carry; by default by
+            their head.
         losses: of the hops.
     """
     along, without = dated(timeline, task or Cast(()))
@@ -298,7 +325,8 @@ def draw_attention(
     labels: Sequence[str],
     useful: Collection[Head] = (),
 ) -> Figure:
-    """A heat map of every head's attention on one sequence, white for 0 and full colour for 1.
+    """A heat map of every head's attention on one sequence, white for 0 and full colour
+    for 1.
 
     Useful heads are in colour and framed, the others in grey.
 
@@ -319,7 +347,9 @@ def draw_attention(
     grid = figure.subplots(rows, columns, squeeze=False).flatten()
     for axes, head in zip(grid, heads, strict=False):
         colour, line = (PALETTE[0], 1.8) if head in useful else (FAINT, 0.6)
-        axes.set_title(name_of(head), color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3)
+        axes.set_title(
+            name_of(head), color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3
+        )
         axes.spines[:].set(visible=True, color=colour, linewidth=line)
         shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
         pattern = patterns[head].numpy(force=True)

@@ -9,7 +9,12 @@ from headway.errors import require
 from headway.judge.roles import position_labels
 from headway.models import attention_patterns
 from headway.report.curves import losses
-from headway.report.figures.drawing import draw_attention, draw_circuit, draw_emergence, draw_losses
+from headway.report.figures.drawing import (
+    draw_attention,
+    draw_circuit,
+    draw_emergence,
+    draw_losses,
+)
 from headway.report.figures.style import save_both
 from headway.report.findings import Findings
 from headway.text import rounded
@@ -32,24 +37,31 @@ def figure(run: Run | str | Path, name: str) -> Figure:
         name: `losses`, `circuit`, `emergence` or `attention`.
 
     Raises:
-        HeadwayError: if there is no such figure, the folder lacks what it shows, or a file in it is
-            corrupted.
+        HeadwayError: if there is no such figure, the folder lacks what it shows, or a
+            file in it is corrupted.
     """
     drawn = drawings(Findings.of(Run.open(run)))
-    require(name in drawn, "name", name, f"one of {', '.join(drawn)}, of which there is data")
+    require(
+        name in drawn,
+        "name",
+        name,
+        f"one of {', '.join(drawn)}, of which there is data",
+    )
     return drawn[name]()
 
 
 def save_figures(run: Run) -> dict[str, Path]:
-    """Draws every figure that the folder has data for into its `figures/`, as SVG and PNG.
+    """Draws every figure that the folder has data for into its `figures/`, as SVG and
+    PNG.
 
     Drawing again from the same folder gives the same bytes.
 
-    Returns: the SVG of every figure by its name (see `figure`); the PNG stands beside it.
+    Returns: the SVG of every figure by its name (see `figure`); the PNG stands beside
+    it.
 
     Raises:
-        HeadwayError: if a file of the folder is corrupted, `figures/` is a link, or the disk does
-            not take the figures.
+        HeadwayError: if a file of the folder is corrupted, `figures/` is a link, or the
+            disk does not take the figures.
     """
     folder = run.owned("figures")
     drawn = drawings(Findings.of(run))

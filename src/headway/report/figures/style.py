@@ -55,7 +55,9 @@ styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
 
 
 def look(number: int) -> dict[str, Any]:
-    """Colour, dashes and marker of one of several curves, as keywords of `Axes.plot`."""
+    """Colour, dashes and marker of one of several curves, as keywords of
+    `Axes.plot`.
+    """
     n_colours = len(PALETTE)
     colour = PALETTE[number % n_colours]
     marker = MARKERS[number % len(MARKERS)]
@@ -64,7 +66,9 @@ def look(number: int) -> dict[str, Any]:
 
 
 class _Plain(LogFormatter):
-    """Ticks of a logarithmic axis as plain numbers: matplotlib's own ask for typeset ones."""
+    """Ticks of a logarithmic axis as plain numbers: matplotlib's own ask for typeset
+    ones.
+    """
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return f"{x:,g}" if super().__call__(x, pos) else ""
@@ -82,13 +86,21 @@ def log_scale(axes: Axes, which: str) -> None:
 @styled
 def svg_bytes(figure: Figure, title: str) -> bytes:
     """The figure as SVG with text as text; the same figure gives the same bytes."""
-    about = {"Title": title, "Date": None, "Creator": None, "Format": None, "Type": None}
+    about = {
+        "Title": title,
+        "Date": None,
+        "Creator": None,
+        "Format": None,
+        "Type": None,
+    }
     return _bytes(figure, format="svg", metadata=about)
 
 
 @styled
 def png_bytes(figure: Figure) -> bytes:
-    """The figure as PNG, with 150 dots an inch; the same figure gives the same bytes."""
+    """The figure as PNG, with 150 dots an inch; the same figure gives the same
+    bytes.
+    """
     return _bytes(figure, format="png", dpi=150, metadata={"Software": None})
 
 
