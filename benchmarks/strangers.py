@@ -35,6 +35,8 @@ class NextTokens(Task):
     language: Literal["dyck2", "tomita4"] = "dyck2"
     longest: int = 20
 
+    ordered = False  # letters
+
     @property
     def vocabulary(self) -> int:
         return 6

@@ -110,9 +110,9 @@ CAPS = {
     "src/headway/theory": Cap(3364, 5.99, 0.000),
     "src/headway/training": Cap(13962, 5.85, 0.018),
     "src/headway/verbs": Cap(2161, 5.04, 0.000),
-    "benchmarks": Cap(8100, 8.13, 0.128),
+    "benchmarks": Cap(8827, 8.01, 0.117),
     "tests": Cap(None, 7.49, 0.047),
-    "src/headway_experiments": Cap(58814, 6.49, 0.046),
+    "src/headway_experiments": Cap(63234, 6.49, 0.044),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 

@@ -6,12 +6,9 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.find import Way, discover
-from headway.find.blind import without_spared
 from headway.find.ways import WAYS, Blind, ByCorruption, Told, way_for
-from headway.judge import Yardstick
-from headway.replace import Bench, Circuit, Mean, Uniform
+from headway.replace import Circuit, Uniform
 from headway.tasks import Retrieval
-from headway.training import held_out
 from headway_experiments.arena import compiled
 
 
@@ -64,19 +61,3 @@ def test_a_way_to_a_circuit_that_is_given_is_refused(known):
         HeadwayError, match="way = 'blind' is not allowed: it must be left out"
     ):
         discover(known.model, known.task, circuit=circuit, way="blind")
-
-
-def test_heads_that_can_be_spared_get_their_mean_as_far_as_that_serves(known):
-    bench = Bench(
-        known.model, known.task, held_out(known.task, 64, 0, "cpu", "circuit")
-    )
-    yardstick = Yardstick.of(bench)
-    right = Circuit.of(sorted(known.required))
-    first, last = right.useful_heads
-    assert without_spared(bench, yardstick, right, [first]) == right.replacing(
-        first, Mean()
-    )
-    assert without_spared(bench, yardstick, right, [last]) == right, (
-        "too much would be lost"
-    )
-    assert without_spared(bench, yardstick, right, None) == right

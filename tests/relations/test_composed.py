@@ -1,263 +1,154 @@
-"""Relations composed of few words: where they lead, by hand and in every sequence."""
+"""Sequences on which expressions are evaluated, and relations of any sequences."""
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.relations import Composed, Edges
-from headway.relations.composed import complexity
-from headway.relations.paths import AttentionPath, Relation
+from headway.relations import Composed, Edges, Related, general_relations, parse
+from headway.relations.composed import FEW_TOKENS
 
-TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
-
-WORKED_OUT = """
-after same token: - - - 2 - 1
-before same token: - - - 0 - -
-smallest larger token: - 0 - 0 2 4
-largest smaller token: - - 0 - 0 13
-smallest any token: 0 1 1 13 13 13
-latest token 3: - 1 1 3 3 3
-mirror position if the same token: - - - - - 0
-mirror position if another token: - - - 2 1 -
-mirror position if the same token, else own position: 0 1 2 3 4 0
-repeated token: - - - 3 3 35
-position 2: - - 2 2 2 2
-all before: - 0 01 012 0123 01234
-every 2 back: - - 0 1 02 13
-second smallest any token: - 0 0 0 0 05
-second largest any token: - 1 0 0 4 4
-smallest same or larger token: - 0 - 1 2 0
-largest token of 0–5: 0 0 0 0 0 05
-earliest token of 7,9: - - 2 2 2 2
-2 back for tokens 7–9,3, else own position: 0 1 0 1 2 5
-mirror across token 9: - - 2 1 0 -
-after aligned past token 9: - - 1 2 3 4
-twice past token 9: - - 0 2 4 -
-single token: 0 01 012 02 024 24
-token unlike its mirror: - - - 3 34 34
-after same token, else 3 back, else first position: 0 0 0 2 1 1
-"""
-"""Where names lead from each of the six positions: keys are digits, - is none."""
+TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5], [3, 3, 8, 7, 1, 5]])
+WORDS = torch.arange(20, 140).reshape(20, 6)
 
 
-def keys_worked_out():
-    """The keys of every position, by the name of the relation."""
-    lines = WORKED_OUT.strip().splitlines()
-    pairs = [line.rsplit(": ", 1) for line in lines]
-    return {name: keys.split() for name, keys in pairs}
+def test_a_name_and_its_expression_have_the_same_keys():
+    name = "same token, else own position"
+    composed = Composed(TOKENS)
+    assert torch.equal(composed.mask(name), composed.mask(parse(name)))
 
 
-KEYS = keys_worked_out()
+def test_a_name_and_its_expression_have_the_same_weights():
+    name = "all so far by weight (token 3 0.5)"
+    composed = Composed(TOKENS)
+    assert torch.equal(composed.weights(name), composed.weights(parse(name)))
 
 
-def keys_of(mask):
-    """The keys of every query, as the table writes them."""
-    keys = [row.nonzero()[:, 0].tolist() for row in mask]
-    digits = ["".join(map(str, numbers)) for numbers in keys]
-    return [text or "-" for text in digits]
+def test_keys_without_weights_count_the_same():
+    composed = Composed(TOKENS)
+    mask = composed.mask("same token")
+    assert torch.equal(composed.weights("same token"), mask.float())
 
 
-@pytest.mark.parametrize("name", KEYS)
-def test_a_name_leads_where_it_says(name):
-    mask = Composed(TOKENS).mask(name)[0]
-    assert keys_of(mask) == KEYS[name]
+def separators_of(words):
+    return Composed(words).separators
 
 
-def test_keys_count_by_their_tokens():
-    name = "all so far by weight (token 3 0.5, token 5 0.25)"
-    weights = Composed(TOKENS).weights(name)[0]
-    assert weights[2].tolist() == [0.25, 0.5, 1, 0, 0, 0]
+def test_a_token_that_stands_once_in_every_sequence_separates():
+    words = WORDS.clone()
+    words[:, 2] = 0
+    assert separators_of(words) == [0]
 
 
-def test_weights_of_an_else_count_only_where_the_first_has_no_key():
-    name = "same token by weight (token 3 0.5), else own position"
-    weights = Composed(TOKENS).weights(name)[0]
-    assert weights[3].tolist() == [0, 0.5, 0, 0, 0, 0]
-    assert weights[5].tolist() == [1, 0, 0, 0, 0, 0]
-    assert weights[2].tolist() == [0, 0, 1, 0, 0, 0]
-
-
-@pytest.mark.parametrize("way", ["aligned past", "twice past", "mirror across"])
-def test_where_a_token_has_not_stood_yet_nothing_is_past_it(way):
-    composed = Composed(TOKENS, ahead=True)
-    mask = composed.mask(f"{way} token 9")[0]
-    assert not mask[:2].any()
-    assert mask[2:].any()
-
-
-PARTS = {
-    "own position": 1,
-    "after latest same token": 1,
-    "mirror across token 7": 2,
-    "2 back, else own position": 2,
-    "2 back, else 3 back, else own position": 3,
-    "2 back and own position": 2,
-    "2 back for tokens 1–3, else own position": 3,
-}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_a_relation_is_as_complex_as_it_has_parts(name):
-    assert complexity(name) == PARTS[name]
-
-
-def test_the_farthest_places_are_tried():
-    places = Composed(torch.zeros(1, 5, 2), of_tokens=False)
-    names = set(places.vocabulary(0))
-    within = {"2 back", "3 back", "4 back", "position 1", "position 4"}
-    beyond = {"5 back", "position 5"}
-    assert within <= names
-    assert not beyond & names
+def test_a_token_that_is_missing_in_one_of_twenty_sequences_separates():
+    words = WORDS.clone()
+    words[:-1, 2] = 0
+    assert separators_of(words) == [0]
 
 
 def test_a_token_that_stands_twice_in_some_sequences_separates_nothing():
-    words = torch.arange(20, 140).reshape(20, 6)
+    words = WORDS.clone()
     words[:, 2] = 0
-    assert Composed(words).separators == [0]
     words[:2, 4] = 0
-    assert Composed(words).separators == []
+    assert separators_of(words) == []
 
 
-def test_separators_may_have_the_smallest_numbers():
-    words = torch.stack([torch.randperm(12)[:5] + 2 for _ in range(30)])
-    ends = torch.tensor([[0, 1]]).expand(30, 2)
-    sequences = torch.cat([words, ends], 1)
-    assert Composed(sequences).ordinary == ["token of 2–13"]
+def test_few_tokens_are_all_markers():
+    few = torch.arange(FEW_TOKENS).repeat(2, 2)
+    assert Composed(few).markers == list(range(FEW_TOKENS))
 
 
-def test_a_relation_given_can_be_for_some_tokens():
-    two_back = Composed(TOKENS).mask("2 back")
-    composed = Composed(TOKENS, given={"mine": Edges.where(two_back)})
-    mask = composed.mask("mine for tokens 7-9, else first position")[0]
-    assert keys_of(mask) == ["0", "0", "0", "0", "2", "0"]
+def test_of_many_tokens_those_that_separate_are_markers():
+    words = WORDS.clone()
+    words[:, 2] = 0
+    assert Composed(words).markers == [0]
 
 
-def test_tokens_that_separate_set_the_ordinary_ones_apart():
-    words = torch.stack([torch.randperm(12)[:5] for _ in range(30)])
-    ends = torch.tensor([[12, 13]]).expand(30, 2)
-    sequences = torch.cat([words, ends], 1)
-    names = set(Composed(sequences).vocabulary(0))
-    assert {"largest token of 0–11", "token of 0–11"} <= names
-    unseparated = Composed(words).vocabulary(0)
-    assert not any("of" in name for name in unseparated)
-
-
-NO_RELATIONS = [
-    "",
-    "other",
-    "latest",
-    "smallest",
-    "0 forward",
-    "every 0 back",
-    "same token, else",
-    "after",
-    "all so far by weight (token 3 0.5) and first position",
-    "token of 3–",
-    "own position for tokens all",
-]
-
-
-@pytest.mark.parametrize("name", NO_RELATIONS)
-def test_what_is_not_made_of_the_words_is_refused(name):
-    composed = Composed(TOKENS)
-    with pytest.raises(HeadwayError, match=r"relation = .* is not allowed"):
-        composed.mask(name)
-
-
-def test_vectors_have_places_alone():
+def test_vectors_have_no_markers():
     vectors = Composed(torch.zeros(2, 5, 3), of_tokens=False)
-    names = vectors.vocabulary(1)
-    assert "previous token" in names
-    assert not any("same" in name for name in names)
-    assert not any("larger" in name for name in names)
-    with pytest.raises(HeadwayError, match="no tokens"):
-        vectors.mask("same token")
+    assert vectors.known == vectors.markers == vectors.separators == []
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-@pytest.mark.parametrize("layer", [0, 2])
-def test_every_name_that_is_tried_can_be_evaluated_and_sees_what_it_may(ahead, layer):
-    generator = torch.Generator().manual_seed(1)
-    tokens = torch.randint(6, (20, 7), generator=generator)
-    composed = Composed(tokens, ahead=ahead)
-    names = composed.vocabulary(layer)
-    for name in names:
-        mask = composed.mask(name)
-        sees_later = mask.triu(1).any()
-        assert mask.any(), name
-        assert ahead or not sees_later, name
-    assert len(set(names)) == len(names)
-    of_two_layers = [name for name in names if name.startswith(("after", "before"))]
-    assert layer or not of_two_layers
-
-
-def test_relations_that_differ_only_where_nothing_matters_are_one():
-    tokens = torch.tensor([[3, 1, 4, 2, 0, 5], [2, 5, 0, 3, 1, 4]])
-    tokens[:, 4:] = 9
-    matters = (tokens != 9)[..., None]
-    assert "latest other token" in Composed(tokens).vocabulary(0)
-    assert "latest other token" not in Composed(tokens).vocabulary(0, matters)
-
-
-numbers = st.integers(0, 99)
-roles = st.sampled_from(["s0", "s12", "ax.a", "EOS", "subject", "last place"])
-
-
-between_roles = st.builds(Relation.between, roles, roles)
-
-
-other_names = st.sampled_from(
-    ["previous token", "find^2", "s0←s2 (other chains)", "y_1"]
-)
-relations = st.one_of(between_roles, other_names.map(Relation))
-
-
-@given(numbers, numbers, relations)
-def test_a_path_is_read_as_it_is_written(layer, head, relation):
-    path = AttentionPath(layer, head, relation)
-    assert str(path) == f"L{layer}.H{head} {relation}"
-    parsed = AttentionPath.parse(str(path))
-    assert parsed == path
-    assert path == (layer, head, str(relation))
-    assert isinstance(parsed.relation, Relation)
-    assert path.at == (layer, head)
-
-
-@given(roles, roles)
-def test_a_relation_between_roles_knows_its_ends(query, key):
-    relation = Relation.between(query, key)
-    assert relation == f"{query}←{key}"
-    assert relation.ends == (query, key)
-
-
-def test_paths_are_sorted_as_information_flows():
-    texts = ["L10.H0 s0←s2", "L2.H1 s0←s2", "L2.H0 s4←s3", "L2.H0 s2←s1"]
-    paths = sorted(AttentionPath.parse(text) for text in texts)
-    in_order = [str(path) for path in paths]
-    assert in_order == ["L2.H0 s2←s1", "L2.H0 s4←s3", "L2.H1 s0←s2", "L10.H0 s0←s2"]
-
-
-NO_PATHS = [
-    "",
-    "L1.H0",
-    "L1.H0 ",
-    "1.0 s0←s2",
-    "L1.H0s0←s2",
-    "L-1.H0 s0←s2",
-    "l1.h0 s0←s2",
-    "L1.H0 s0←s2\nL2.H0 s0←s2",
-    "L1234567.H0 s0←s2",
-    ("L1.H0 s0←s2",),
-    None,
-    3,
+HAS = [
+    ({}, "", True),
+    ({}, "tokens", True),
+    ({}, "order", True),
+    ({"ordered": False}, "tokens", True),
+    ({"ordered": False}, "order", False),
+    ({"of_tokens": False}, "", True),
+    ({"of_tokens": False}, "tokens", False),
+    ({"of_tokens": False}, "order", False),
 ]
 
 
-@pytest.mark.parametrize("text", NO_PATHS)
-def test_what_is_no_path_is_refused(text):
-    with pytest.raises(
-        HeadwayError, match=r"path = .* must be written as L1\.H0 s0←s2"
-    ):
-        AttentionPath.parse(text)
+@pytest.mark.parametrize(("sequences", "needs", "has"), HAS)
+def test_sequences_have_what_a_primitive_needs(sequences, needs, has):
+    assert Composed(TOKENS, **sequences).has(needs) == has
+
+
+def test_tokens_of_vectors_are_refused():
+    vectors = Composed(torch.zeros(2, 5, 3), of_tokens=False)
+    with pytest.raises(HeadwayError, match="these sequences have no tokens"):
+        _ = vectors.tokens
+
+
+def test_a_part_has_the_keys_of_its_sequences():
+    two_back = Edges.where(Composed(TOKENS).mask("2 back"))
+    composed = Composed(TOKENS, ahead=True, given={"mine": two_back})
+    part = composed.part(slice(1, 2))
+    for name in ("same token", "mine", "next token"):
+        mask = composed.mask(name)
+        assert torch.equal(part.mask(name), mask[1:2]), name
+
+
+def test_a_part_has_an_order_if_all_sequences_have_one():
+    unordered = Composed(TOKENS, ordered=False)
+    assert not unordered.part(slice(1)).has("order")
+
+
+def test_all_sequences_tell_which_tokens_of_a_part_are_special():
+    words = WORDS.clone()
+    words[:, 2] = 0
+    composed = Composed(words)
+    part = composed.part(slice(0, 1))
+    assert part.known == composed.known
+    assert part.separators == part.markers == [0]
+
+
+def test_related_relations_are_the_tasks_own_and_those_asked_for():
+    own = Edges.where(Composed(TOKENS).mask("2 back"))
+    related = Related({"mine": own}, Composed(TOKENS))
+    assert related["mine"] is own
+    same = related["same token"]
+    assert torch.equal(same.mask(6), Composed(TOKENS).mask("same token"))
+    assert related["same token"] is same
+
+
+def test_related_relations_have_weights_if_their_name_has():
+    related = Related({}, Composed(TOKENS))
+    assert related["all so far"].weights is None
+    weighed = related["all so far by weight (token 3 0.5)"]
+    assert weighed.weights is not None
+    assert weighed.weights[0, 2, :3].tolist() == [1, 0.5, 1]
+
+
+PLACES = ["previous token", "2 back", "3 back", "4 back", "first position"]
+BY_TOKEN = ["same token", "after same token", "after latest same token"]
+
+
+def test_any_sequence_has_general_relations():
+    names = [*PLACES, *BY_TOKEN, "own position"]
+    assert list(general_relations(TOKENS)) == names
+
+
+def test_vectors_have_general_relations_by_place():
+    names = [*PLACES, "own position"]
+    assert list(general_relations(torch.zeros(2, 6, 3), of_tokens=False)) == names
+
+
+def test_short_sequences_have_the_offsets_that_they_can():
+    assert "3 back" not in general_relations(TOKENS[:, :3])
+
+
+def test_the_first_position_does_not_read_itself():
+    edges = general_relations(TOKENS)["first position"]
+    assert edges.queries.tolist() == [[1, 2, 3, 4, 5]] * 2

@@ -46,17 +46,6 @@ def test_roles_that_are_missing_are_left_out():
     assert set(between_roles(first_role, ("a", "b"))) == {"a←a"}
 
 
-def test_two_chains_have_others_one_has_none_and_roles_that_are_missing_are_left_out():
-    assert f"a←b{OTHERS}" in between_roles(ROLES[..., :2], ("a", "b"))
-    assert set(between_roles(ROLES[..., :1], ("a", "b"))) == {
-        "a←a",
-        "a←b",
-        "b←a",
-        "b←b",
-    }
-    assert set(between_roles(ROLES[:, :1, :1], ("a", "b"))) == {"a←a"}
-
-
 def test_rows_and_keys_that_there_are_not_take_none_away_that_there_are():
     queries = torch.tensor([[0, 2, NO_KEY]])
     keys = torch.tensor([[[0, 0], [1, NO_KEY], [0, 1]]])

@@ -5,41 +5,38 @@ import torch
 
 from headway.relations import Composed, Edges
 from headway.relations.shares import (
+    alike,
     attention_along,
     by_token,
     largest,
-    ranges,
     rivals_of,
     split_of,
 )
 
-EVEN = torch.full((1, 4), 0.25)
+EVEN = torch.full((4,), 0.25)
 """Four rows that matter alike."""
-
-
-def rows_of(*rows):
-    """A batch of one pattern, row by row."""
-    return torch.tensor([rows], dtype=torch.float32)
 
 
 def edges_of(queries, keys):
     return Edges(torch.tensor([queries]), torch.tensor([keys]))
 
 
-PATTERN = rows_of(
-    [1.0, 0.0, 0.0, 0.0],
-    [0.6, 0.4, 0.0, 0.0],
-    [0.1, 0.2, 0.7, 0.0],
-    [0.5, 0.3, 0.0, 0.2],
+PATTERN = torch.tensor(
+    [
+        [1.0, 0.0, 0.0, 0.0],
+        [0.6, 0.4, 0.0, 0.0],
+        [0.1, 0.2, 0.7, 0.0],
+        [0.5, 0.3, 0.0, 0.2],
+    ]
 )
-
+"""Rows of attention."""
 
 FIRST_BY_SECOND = edges_of([1, 3], [[0], [1]])
 """At rows 1 and 3, to positions 0 and 1: shares of 0.6 and 0.3."""
 
 
 def along(edges, **more):
-    patterns = PATTERN[:, None, None]
+    patterns = PATTERN[None, None, None]
     return attention_along(patterns, edges, **more).item()
 
 
@@ -50,11 +47,6 @@ def test_attention_along_is_averaged_over_rows():
 def test_attention_along_is_summed_over_keys():
     edges = edges_of([2], [[0, 1]])
     assert along(edges) == pytest.approx(0.3)
-
-
-def test_attention_along_is_summed_over_keys_and_averaged_over_rows():
-    assert along(edges_of([1, 3], [[0], [1]])) == pytest.approx((0.6 + 0.3) / 2)
-    assert along(edges_of([2], [[0, 1]])) == pytest.approx(0.3)
 
 
 def test_rows_and_keys_that_there_are_not_count_for_nothing():
@@ -85,10 +77,8 @@ def test_rows_without_weight_count_for_nothing():
     assert along(FIRST_BY_SECOND, rows=weights) == 0.0
 
 
-FIRST = torch.zeros(1, 4, 4, dtype=torch.bool)
-
-
-FIRST[..., 0] = True
+FIRST = torch.zeros(4, 4, dtype=torch.bool)
+FIRST[:, 0] = True
 """Every row leads to the first position."""
 
 
@@ -101,8 +91,8 @@ def rivals_of_first(named=FIRST, **masks):
 def differing(row, *keys):
     """The same but for a row, which leads to these keys."""
     mask = FIRST.clone()
-    mask[0, row] = False
-    mask[0, row, list(keys)] = True
+    mask[row] = False
+    mask[row, list(keys)] = True
     return mask
 
 
@@ -124,16 +114,42 @@ def test_where_a_rival_has_more_keys_these_alone_speak_for_it():
 
 def test_what_differs_nowhere_or_on_most_rows_is_no_rival():
     one = differing(1, 1)
-    three = torch.eye(4, dtype=torch.bool)[None]
+    three = torch.eye(4, dtype=torch.bool)
     rivals = rivals_of_first(same=FIRST.clone(), three_rows=three, one_row=one)
     assert [rival.rival for rival in rivals] == ["one row"]
 
 
 def test_rows_where_the_relation_has_no_key_tell_nothing_of_rivals():
     named = FIRST.clone()
-    named[0, :2] = False
+    named[:2] = False
     (rival,) = rivals_of_first(named, other=differing(3, 1))
     assert rival.same == pytest.approx(0.5)
+
+
+def test_rows_count_for_rivals_as_far_as_they_matter():
+    counts = torch.tensor([0.0, 0.2, 0.2, 0.1])
+    (rival,) = rivals_of("first", FIRST, {"other": differing(3, 1)}, PATTERN, counts)
+    assert rival.same == pytest.approx(0.8)
+
+
+def test_a_rival_that_is_followed_wins():
+    (rival,) = rivals_of_first(other=differing(2, 2))
+    assert rival.follows == pytest.approx(0.1)
+    assert rival.instead == pytest.approx(0.7)
+    assert rival.wins
+
+
+def test_relations_are_alike_that_have_the_same_keys_where_one_has_some():
+    named = FIRST.clone()
+    named[0] = False
+    masks = {"named": named, "first": FIRST, "other": differing(3, 1)}
+    assert alike("named", named, masks) == ["first"]
+
+
+def test_a_relation_that_has_fewer_keys_is_not_alike():
+    fewer = FIRST.clone()
+    fewer[0] = False
+    assert alike("first", FIRST, {"fewer": fewer}) == []
 
 
 def test_of_many_rivals_those_are_told_that_are_followed_most():
@@ -144,8 +160,8 @@ def test_of_many_rivals_those_are_told_that_are_followed_most():
 
 
 def test_the_largest_shares_are_taken_one_after_the_other():
-    own = torch.eye(4, dtype=torch.bool)[None]
-    beside = own.roll(1, 2) & FIRST.logical_not()
+    own = torch.eye(4, dtype=torch.bool)
+    beside = own.roll(1, 1) & FIRST.logical_not()
     masks = {"own position": own, "next position": beside, "first position": FIRST}
     shares = largest(masks, PATTERN, EVEN)
     assert list(shares) == ["own position", "first position"]
@@ -174,9 +190,9 @@ def test_a_little_attention_to_what_is_no_position_is_passed_over():
 
 def test_a_mechanism_is_followed_by_token():
     tokens = torch.tensor([[7, 8, 7, 9]])
-    there = Composed(tokens).mask("own position").float()
+    there = Composed(tokens).mask("own position")[0].float()
     common = PATTERN * there
-    shares = by_token(tokens, common, there, EVEN)
+    shares = by_token(tokens.expand(4, -1), common, there, EVEN)
     assert shares == pytest.approx({7: (1 + 0.7) / 2, 8: 0.4, 9: 0.2})
 
 
@@ -213,9 +229,3 @@ def test_other_sequences_may_tell_which_tokens_are_which():
     assert split_of(shares, {1: 0.9, 2: 0.2}) is None
     others = {1: 0.1, 2: 0.8, 3: 1.0}
     assert split_of(shares, others) == ("2", 0.9, 0.2)
-
-
-def test_whole_numbers_are_told_in_short():
-    assert ranges([7, 1, 2, 3, 4]) == ["1–4", "7"]
-    assert ranges([5, 6]) == ["5–6"]
-    assert ranges([]) == []

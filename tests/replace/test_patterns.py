@@ -4,12 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from headway.find.blind import row_weights
 from headway.relations import Edges
 from headway.replace import Identity, KnockOut, Mean, Paths, Uniform
 from headway.replace.patterns import Patterns
-from headway.training import held_out
-from ruled import First4, Ruled
+from ruled import First4
 
 FIRST = torch.tensor(
     [
@@ -146,21 +144,3 @@ def test_what_depends_on_a_heads_own_attention_is_not_known():
     for mechanism in [*depend, Uniform(), paths("one"), paths(fill="own")]:
         candidate = {} if mechanism is None else {(0, 0): mechanism}
         assert patterns.are_known(candidate, 0) == (mechanism not in depend)
-
-
-def smooth(at_key):
-    return 0.05 * at_key[:, 0]
-
-
-def step(at_key):
-    return (at_key[:, 0] > 0.6).float()
-
-
-@pytest.mark.parametrize("sure", [smooth, step])
-def test_rows_weigh_what_zeros_move_where_a_heads_mean_is_its_own_attention(sure):
-    """The head attends alike in all sequences; only its last row moves anything."""
-    task = First4()
-    batch = held_out(task, 10, 0, "cpu", "looks")
-    weights = row_weights(Ruled([0.7], sure), task, batch).detach()
-    assert weights.sum().item() == pytest.approx(1.0)
-    assert close(weights[:, 0, 0, 3], torch.full((10,), 0.1))

@@ -120,11 +120,11 @@ class Blind(Way):
         spared_once(bench)
 
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
-        """See `blind.read_missed`."""
-        from headway.find.blind import read_missed  # with more than a search needs
+        """See `blind.read`."""
+        from headway.find.blind import read  # with more than a search needs
         from headway.find.spared import spared_once
 
-        return read_missed(bench, yardstick, spared_once(bench))
+        return read(bench, spared_once(bench))
 
 
 @dataclass(frozen=True)

@@ -11,28 +11,35 @@ from dataclasses import dataclass
 import torch
 
 from headway.models import Tappable, attention_patterns
+from headway.relations.composed import Composed
+from headway.relations.rows import AttentionRows
 from headway.relations.shares import (
     Attention,
+    Keys,
     Masks,
     Rival,
-    Rows,
+    alike,
     by_token,
     largest,
     rivals_of,
     split_of,
 )
+from headway.relations.vocabulary import candidates
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head, WrittenHead, name_of
 from headway.replace.mechanism import Mechanism, Paths, Tabled
 from headway.replace.patterns import Patterns, edges_of
 from headway.replace.rows import measured_weights
 from headway.tasks import Batch, Task
-from headway.text import wrapped
+from headway.text import enumerated, wrapped
 
-SEQUENCES = 64
+SEQUENCES = 48
 
 MOST_IDLE = 32
 """Idle heads that are looked at."""
+
+ALIKE = 2
+"""Relations that nothing tells from a named one, at most so many of them."""
 
 UNEXPLAINED = 0.5
 """A mechanism that has less of a head's attention does not explain it."""
@@ -53,6 +60,8 @@ class Look:
         tokens: of token tasks, the share of its mechanism that it follows, by the token
             that this leads to; none unless what one half of the sequences tells apart
             differs in the other.
+        alike: relations with the same keys on all of these rows: other sequences would
+            tell them apart.
     """
 
     head: WrittenHead
@@ -60,6 +69,7 @@ class Look:
     rest: dict[str, float]
     rivals: list[Rival]
     tokens: dict[int, float]
+    alike: list[str]
 
 
 @torch.no_grad()
@@ -80,15 +90,12 @@ def looks(
     attention = attention_patterns(model, batch.inputs)
     weights = measured_weights(model, task, batch, heads)
     edges = edges_of(task, model, batch)
-    known = edges.composed
-    masks = {name: known.part(name) for name in known.vocabulary(1)}
-    looking = _Looking(
-        Patterns(model, batch, edges), masks, task.vocabulary is not None
-    )
+    looking = _Looking(Patterns(model, batch, edges), edges.composed)
     seen = list[Look]()
     for head in heads:
-        mechanism = circuit.mechanisms[head]
-        seen.append(looking.at(head, mechanism, attention[:, *head], weights[:, *head]))
+        own, rows = attention[:, *head], weights[:, *head]
+        rows = AttentionRows(edges.composed, own, rows)
+        seen.append(looking.at(head, circuit.mechanisms[head], rows))
     return seen
 
 
@@ -98,53 +105,61 @@ class _Looking:
 
     Attributes:
         patterns: of mechanisms on them.
-        masks: of all relations that may have the rest of a head's attention.
-        has_tokens: whether they are of tokens.
+        relations: that are evaluated on them.
     """
 
     patterns: Patterns
-    masks: Masks
-    has_tokens: bool
+    relations: Composed
 
-    def at(self, head: Head, mechanism: Mechanism, own: Attention, rows: Rows) -> Look:
-        """A look at a head, given its own attention and how much each row counts."""
+    def at(self, head: Head, mechanism: Mechanism, rows: AttentionRows) -> Look:
+        """A look at a head, given the rows of its attention that matter."""
         is_table = isinstance(mechanism, Tabled)
-        relations = (
-            mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+        names = (
+            sorted(mechanism.relations) if isinstance(mechanism, Paths) else list[str]()
         )
-        told = self.patterns.dense(mechanism if is_table else Paths(relations), head)
-        common = own.minimum(told)
-        left = own if is_table else own - common
-        has_split = self.has_tokens and not is_table
+        pattern = mechanism if is_table else Paths(frozenset(names))
+        told = self.patterns.dense(pattern, head)[rows.sequence, rows.query]
+        common = rows.own.minimum(told)
+        left = rows.own if is_table else rows.own - common
+        masks = self.masks(rows)
+        rivals, same = list[Rival](), list[str]()
+        for name in names:
+            keys = self.keys(name, rows)
+            rivals += rivals_of(name, keys, masks, rows.own, rows.counts)
+            same += alike(name, keys, masks)
+        has_split = self.relations.of_tokens and not is_table
         return Look(
             head,
-            explained=(common.sum(2) * rows).sum().item(),
-            rest=largest(self.masks, left, rows),
-            rivals=self.rivals(relations, own, rows),
-            tokens=self.by_token(common, told, rows) if has_split else {},
+            explained=(common.sum(1) @ rows.counts).item(),
+            rest=largest(masks, left, rows.counts),
+            rivals=sorted(rivals, key=lambda rival: rival.follows - rival.instead),
+            tokens=self.by_token(rows, common, told) if has_split else {},
+            alike=same[:ALIKE],
         )
 
-    def rivals(
-        self, relations: frozenset[str], own: Attention, rows: Rows
-    ) -> list[Rival]:
-        """The rivals of a head's relations, those that it follows first."""
-        length = self.patterns.batch.inputs.shape[1]
-        rivals = list[Rival]()
-        for name in sorted(relations):
-            mask = self.patterns.relation(name).mask(length)
-            rivals += rivals_of(name, mask, self.masks, own, rows)
-        return sorted(rivals, key=lambda rival: rival.follows - rival.instead)
+    def masks(self, rows: AttentionRows) -> Masks:
+        """The keys of every relation that may be worth a word, by its name."""
+        tried = [*candidates(self.relations, 1)]
+        masks = rows.masks(tried)
+        each = zip(tried, masks, strict=True)
+        return {str(one): mask for one, mask in each if mask.any()}
+
+    def keys(self, name: str, rows: AttentionRows) -> Keys:
+        """The keys of a circuit's relation."""
+        length = self.relations.length
+        mask = self.patterns.relation(name).mask(length)
+        return mask[rows.sequence, rows.query]
 
     def by_token(
-        self, common: Attention, told: Attention, rows: Rows
+        self, rows: AttentionRows, common: Attention, told: Attention
     ) -> dict[int, float]:
         """The share of a mechanism that a head follows, by token (see
         `Look.tokens`).
         """
-        tokens = self.patterns.batch.inputs
-        about = tokens, common, told, rows
-        even = by_token(*(part[::2] for part in about))
-        odd = by_token(*(part[1::2] for part in about))
+        about = rows.tokens, common, told, rows.counts
+        is_odd = rows.sequence % 2 == 1
+        even = by_token(*(part[~is_odd] for part in about))
+        odd = by_token(*(part[is_odd] for part in about))
         return by_token(*about) if split_of(even, odd) and split_of(odd, even) else {}
 
 
@@ -185,6 +200,9 @@ def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
         lines += wrapped(
             f"to tokens {tokens} {share:.2f} of it, to others {other:.2f}", "  "
         )
+    if look.alike:
+        names = enumerated(look.alike)
+        lines += wrapped(f"nothing in these sequences tells it from {names}", "  ")
     for rival in look.rivals[:1]:
         lines += wrapped(_of_rival(rival), "  ")
     return lines

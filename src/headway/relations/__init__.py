@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from headway.relations.edges import between_roles as between_roles
     from headway.relations.edges import own_position as own_position
     from headway.relations.edges import previous_token as previous_token
+    from headway.relations.expressions import Expression as Expression
+    from headway.relations.expressions import parse as parse
     from headway.relations.paths import AttentionPath as AttentionPath
     from headway.relations.paths import Relation as Relation
+    from headway.relations.primitives import primitive as primitive
 
 __all__, __getattr__, __dir__ = late(__name__)

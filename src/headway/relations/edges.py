@@ -1,7 +1,7 @@
 """Relations between positions: where they lead in every sequence of a batch; and
 relations that any sequence has."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -68,6 +68,13 @@ class Edges:
         return (
             found.index_put((rows, queries, keys), self.there.float(), accumulate=True)
             > 0
+        )
+
+    def part(self, rows: slice) -> "Edges":
+        """Those of some of the sequences."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(
+            self, queries=self.queries[rows], keys=self.keys[rows], weights=weights
         )
 
     @cached_property

@@ -2,23 +2,25 @@
 tokens.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.relations.edges import Edges
+from headway.relations.primitives import ranges
 
 Shares = Mapping[int, float]
-Attention = Float[Tensor, "sequence query key"]
-Rows = Float[Tensor, "sequence query"]
-"""The weight of every row of attention."""
+Attention = Float[Tensor, "row key"]
+Counts = Float[Tensor, " row"]
+"""How much every row of attention counts; all together 1."""
 
-Masks = Mapping[str, Bool[Tensor, "sequence query key"]]
-"""The keys of every query, by relation."""
+Keys = Bool[Tensor, "row key"]
+Masks = Mapping[str, Keys]
+"""The keys of every row, by relation."""
 
 RIVAL = 0.5
 """A rival of a relation leads at least this share of the rows that matter to the same
@@ -106,83 +108,96 @@ def attention_along(
 
 
 def rivals_of(
-    name: str, named: Tensor, masks: Masks, own: Attention, rows: Rows
+    name: str, named: Keys, masks: Masks, own: Attention, counts: Counts
 ) -> list[Rival]:
-    """The rivals of a relation, given by name and mask, that differ from it on some
+    """The rivals of a relation, given by name and keys, that differ from it on some
     row.
     """
-    rows = rows * named.any(2)
-    rows = rows / rows.sum().clamp(min=torch.finfo(rows.dtype).tiny)
-    own, found = own[..., : named.shape[2]], list[Rival]()
-    every = (torch.stack([*masks.values()]) != named).any(3) * rows
-    for (rival, mask), apart, share in zip(
-        masks.items(), every, every.sum((1, 2)), strict=True
-    ):
-        if not (0 < share <= 1 - RIVAL):
+    counts = counts * named.any(1)
+    counts = counts / counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
+    own = own[:, : named.shape[1]]
+    rivals = list[Rival]()
+    for rival, mask in masks.items():
+        differs = (mask != named).any(1) * counts
+        share = differs.sum().item()
+        if not 0 < share <= 1 - RIVAL:
             continue
-        ours, theirs = (
-            ((own * _apart(*pair)).sum(2) * apart).sum() / share
-            for pair in ((named, mask), (mask, named))
-        )
-        found.append(Rival(name, rival, 1 - share.item(), ours.item(), theirs.item()))
-    return sorted(found, key=lambda one: one.follows - one.instead)[:PARTS]
+        follows = (own * _apart(named, mask)).sum(1) @ differs / share
+        instead = (own * _apart(mask, named)).sum(1) @ differs / share
+        rivals.append(Rival(name, rival, 1 - share, follows.item(), instead.item()))
+    return sorted(rivals, key=lambda rival: rival.follows - rival.instead)[:PARTS]
 
 
-def _apart(one: Tensor, other: Tensor) -> Tensor:
+def alike(name: str, named: Keys, masks: Masks) -> list[str]:
+    """Other relations with the same keys in every row in which a relation has some."""
+    rows = named.any(1)
+    return [
+        other
+        for other, mask in masks.items()
+        if other != name and torch.equal(mask[rows], named[rows])
+    ]
+
+
+def _apart(one: Keys, other: Keys) -> Keys:
     """The keys of one relation alone, or all of them in rows where it has none of its
     own.
     """
     alone = one & ~other
-    return torch.where(alone.any(2, keepdim=True), alone, one)
+    return torch.where(alone.any(1, keepdim=True), alone, one)
 
 
-def largest(masks: Masks, left: Attention, rows: Rows) -> dict[str, float]:
+def largest(masks: Masks, left: Attention, counts: Counts) -> dict[str, float]:
     """The relations that have most of some attention, one after the other."""
-    length, found = next(iter(masks.values())).shape[2], dict[str, float]()
-    beside = (left[..., length:].sum(2) * rows).sum().item()
-    left = left[..., :length]
-    while len(found) < PARTS and (left.sum(2) * rows).sum() >= LEAST:
-        total = left.sum(2, keepdim=True)
-
-        def like(name: str, left: Tensor = left, total: Tensor = total) -> float:
-            mask = masks[name].to(left.dtype)
-            even = total * mask / mask.sum(2, keepdim=True).clamp(min=1)
-            return (left.minimum(even).sum(2) * rows).sum().item()
-
-        name = max(masks, key=like)
-        share = ((left * masks[name]).sum(2) * rows).sum().item()
+    if not masks:
+        return {}
+    length = next(iter(masks.values())).shape[1]
+    beside = (left[:, length:].sum(1) @ counts).item()
+    left = left[:, :length]
+    shares = dict[str, float]()
+    while len(shares) < PARTS and left.sum(1) @ counts >= LEAST:
+        total = left.sum(1, keepdim=True)
+        name = max(masks, key=partial(_like, masks, left, total, counts))
+        share = ((left * masks[name]).sum(1) @ counts).item()
         if share < LEAST:
             break
-        found[name] = share
+        shares[name] = share
         left = left * ~masks[name]
-    return found | ({"keys that are no position": beside} if beside >= LEAST else {})
+    if beside >= LEAST:
+        shares["keys that are no position"] = beside
+    return shares
+
+
+def _like(
+    masks: Masks, left: Attention, total: Attention, counts: Counts, name: str
+) -> float:
+    """The attention that a relation would have in common with what is left."""
+    mask = masks[name].to(left.dtype)
+    even = total * mask / mask.sum(1, keepdim=True).clamp(min=1)
+    return (left.minimum(even).sum(1) @ counts).item()
 
 
 def by_token(
-    tokens: Int[Tensor, "sequence position"],
+    tokens: Int[Tensor, "row key"],
     common: Attention,
-    there: Attention,
-    rows: Rows,
+    told: Attention,
+    counts: Counts,
 ) -> dict[int, float]:
     """The share of a pattern that attention has in common with it, by the token that it
     leads to.
 
     Args:
-        tokens: of the sequences.
+        tokens: of the keys.
         common: to both.
-        there: the pattern.
-        rows: how much each counts.
+        told: the pattern.
+        counts: how much each row counts.
     """
-    found, most = (
-        tokens.flatten().bincount(
-            (x * rows[..., None]).sum(1)[:, : tokens.shape[1]].flatten()
-        )
-        for x in (common, there)
+    length = tokens.shape[1]
+    have, most = (
+        tokens.flatten().bincount((each[:, :length] * counts[:, None]).flatten())
+        for each in (common, told)
     )
-    return {
-        token: (found[token] / most[token]).item()
-        for token in most.nonzero()[:, 0].tolist()
-    }
+    shares = have / most
+    return {token: shares[token].item() for token in most.nonzero()[:, 0].tolist()}
 
 
 def split_of(
@@ -210,12 +225,3 @@ def split_of(
         and (len(parts) <= RANGES or by is not None)
     )
     return (", ".join(parts), one, other) if is_clear else None
-
-
-def ranges(numbers: Iterable[int]) -> list[str]:
-    """Whole numbers in short: 1–4, 7."""
-    found: list[str] = []
-    for _, group in groupby(enumerate(sorted(numbers)), lambda one: one[1] - one[0]):
-        first, *more = (number for _, number in group)
-        found.append(f"{first}–{more[-1]}" if more else str(first))
-    return found

@@ -10,7 +10,7 @@ from pydantic import PlainSerializer, PlainValidator
 
 from headway.errors import HeadwayError, require
 from headway.late import Shown
-from headway.relations.composed import ELSE
+from headway.relations.expressions import ELSE
 from headway.relations.paths import AttentionPath
 from headway.replace.heads import Head, head_of, name_of
 from headway.replace.mechanism import (

@@ -32,8 +32,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import HeadwayError, require, shown
-from headway.relations.fitted import Tables
 from headway.relations.paths import require_name
+from headway.relations.tables import Tables
 from headway.replace.heads import Head
 from headway.tasks.registry import Offered
 

@@ -14,8 +14,8 @@ from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.relations.composed import Related
 from headway.relations.edges import NO_KEY
-from headway.relations.fitted import Tables
 from headway.relations.shares import attention_along
+from headway.relations.tables import Tables
 from headway.replace.heads import Head
 from headway.replace.mechanism import Mechanism, refuse, require_fill
 from headway.tasks import Batch, Edges, Task
@@ -132,6 +132,13 @@ class Patterns:
                 leaving = leaving + rows.any(2, keepdim=True)
             self._laid[relations] = total / leaving.clamp(min=1)
         return self._laid[relations]
+
+    def forget(self) -> None:
+        """Lets go of the rows of paths; they are laid again when they are asked for."""
+        for kept in (self._used, self._alone, self._laid):
+            kept.clear()
+        for name in [name for name in self._given if name not in self._names]:
+            del self._given[name]
 
     def prepare(self, mechanism: Mechanism) -> None:
         """Calls the model for what a mechanism needs of it.

@@ -182,7 +182,7 @@ class Task(ABC):
         else:
             edges = self.relations(batch)
             own = {name: path for name, path in edges.items() if path.use == "path"}
-        composed = Composed(batch.inputs, tokens, ahead, own)
+        composed = Composed(batch.inputs, tokens, ahead, own, self.ordered)
         if edges and not any(relation.use == "stay" for relation in edges.values()):
             edges = {**edges, "own position": own_position(batch.inputs)}
         return Related(edges, composed)
@@ -225,6 +225,13 @@ class Task(ABC):
         if self.tokens is None:
             return None
         return len(self.tokens)
+
+    @property
+    def ordered(self) -> bool:
+        """True if one token is larger than another, as numbers are; by default if
+        tokens have no names. Else no head is said to look at larger or smaller ones.
+        """
+        return self.tokens is None
 
     def token_name(self, token: int) -> str:
         """A token as it is shown: its name, if it has one, else its number."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from headway import text
 from headway.errors import HeadwayError
 from headway.judge import saved_discovery
-from headway.relations.shares import ranges
+from headway.relations.primitives import ranges
 from headway.terminal.base import columns, console
 from headway.theory import (
     Flow,

@@ -1,0 +1,128 @@
+"""Expressions that are fitted to a head's attention: classes and weights of tokens."""
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.find.screen import FEWEST, Screen
+from headway.relations.composed import FEW_TOKENS
+from headway.relations.expressions import (
+    ENDS,
+    MOVES,
+    Else,
+    Expression,
+    For,
+    Keys,
+    Moved,
+    Picked,
+    Weighed,
+)
+from headway.relations.primitives import Tokens
+
+MANY = 64
+"""Of more tokens than these no classes are fitted."""
+
+RANGES = 4
+"""A class of tokens has at most so many ranges."""
+
+OUTSIDE = 0.25
+"""Tokens outside a class get at most this share of the attention that one of the class
+may get.
+"""
+
+EVEN = 0.01
+"""Keys that count less than others by this share or less count the same."""
+
+ROUNDS = 8
+"""Rounds in which weights are fitted."""
+
+
+def classes(screen: Screen, layer: int) -> list[Expression]:
+    """Tokens that get far more of a head's attention than others, or what is next to
+    these.
+    """
+    relations = screen.relations
+    if not relations.of_tokens or not 2 < len(relations.known) <= MANY:
+        return []
+    seen = screen.keys(Keys("all so far"))
+    own = screen.own[:, : relations.length]
+    expressions = list[Expression]()
+    for by in (0, *MOVES.values()) if layer else (0,):
+        tokens = _class(screen, own, seen, by)
+        if tokens is not None:
+            all_of = Keys("token of {tokens}", (tokens,))
+            each = [all_of, *(Picked(which, all_of) for which in ENDS)]
+            expressions += [Moved(keys, by) for keys in each] if by else each
+    return expressions
+
+
+def _class(screen: Screen, own: Tensor, seen: Tensor, by: int) -> Tokens | None:
+    """The tokens that get most, each as far as it may get some, so many places off."""
+    known = own.new_tensor(screen.relations.known)
+    is_of = (screen.tokens[..., None] == known).to(own.dtype)
+    is_of = F.pad(is_of, (0, 0, by, -by))  # [row, key, token]
+    went = torch.einsum("rk,rkt,r->t", own, is_of, screen.counts)
+    could = torch.einsum("rk,rkt,r->t", seen, is_of, screen.counts)
+    share = went / could.clamp(min=FEWEST)
+    chosen = 2 * share >= share.max()
+    tokens = Tokens.of(known[chosen].long().tolist())
+    if chosen.all() or len(tokens.ranges) > RANGES:
+        return None
+    is_apart = share[~chosen].max() <= OUTSIDE * share.max()
+    return tokens if is_apart else None
+
+
+def weighed(screen: Screen, expression: Expression) -> Iterator[Expression]:
+    """An expression whose keys weigh as a head weighs them, by their tokens.
+
+    Once with the same weights for all queries, and once with weights of its own for
+    each query's token.
+    """
+    relations = screen.relations
+    if not relations.of_tokens or len(relations.known) > FEW_TOKENS:
+        return
+    keys = screen.keys(expression) > 0
+    if (keys.sum(1) <= 1).all():
+        return
+    every = torch.ones_like(screen.counts, dtype=torch.bool)
+    by_all = _weights(screen, keys, every)
+    if by_all:
+        yield Weighed(expression, by_all)
+    query = screen.query_tokens
+    by_query: Expression | None = None
+    for token in query.unique().tolist():
+        weights = _weights(screen, keys, query == token)
+        part = For(expression, Tokens.of([token]))
+        part = Weighed(part, weights) if weights else part
+        by_query = part if by_query is None else Else(part, by_query)
+    if by_query is not None and by_query.parts > 2:
+        yield by_query
+
+
+def _weights(
+    screen: Screen, keys: Tensor, among: Tensor
+) -> tuple[tuple[int, float], ...]:
+    """The weights of tokens that count less as keys than those that count most."""
+    known = screen.relations.known
+    own = screen.own[among, : screen.relations.length]
+    counts, keys = screen.counts[among, None], keys[among].to(own.dtype)
+    of_known = screen.own.new_tensor(known)
+    is_of = (screen.tokens[among][..., None] == of_known).to(own.dtype)
+    weight = own.new_ones(len(known))
+    for _ in range(ROUNDS):
+        total = (keys * (is_of @ weight)).sum(1, keepdim=True)
+        went = _by_token(own * keys * total * counts, is_of)
+        even = _by_token(keys * counts, is_of)
+        weight = torch.where(even > 0, went / even.clamp(min=FEWEST), 1.0)
+        weight = weight / weight.max().clamp(min=FEWEST)
+    each = zip(known, weight.clamp(min=1e-3).tolist(), strict=True)
+    return tuple((token, round(x, 3)) for token, x in each if x < 1 - EVEN)
+
+
+def _by_token(
+    keys: Float[Tensor, "row key"], is_of: Float[Tensor, "row key token"]
+) -> Float[Tensor, " token"]:
+    return torch.einsum("rk,rkt->t", keys, is_of)

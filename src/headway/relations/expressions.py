@@ -1,0 +1,460 @@
+"""What a head looks at, as an expression: a small tree that is written in English.
+
+    relation   a part `, else` another: for queries that the first gives no key
+    part       keys `for tokens 0–3`: for queries that are among these;
+               keys `by weight (token 0 0.5)`: these tokens count so much, others 1
+    keys       some `and` others: the keys of both
+    moved      `after`, `before`: the position next to each of these
+    if         `if the same token`, `if another token` than the query's
+    of them    `latest`, `earliest`, `largest`, `smallest`; `second`, `third` or
+               `fourth` of these; `latest run of`: those in a row; by default all
+    primitive  see `headway.relations.primitives`
+
+Without an order tokens are not larger or smaller; vectors have places alone.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headway.errors import HeadwayError
+from headway.relations.primitives import (
+    PATTERNS,
+    PRIMITIVES,
+    Arguments,
+    Primitive,
+    Tokens,
+)
+
+if TYPE_CHECKING:
+    from headway.relations.composed import Composed
+
+Mask = Bool[Tensor, "batch query key"]
+Weights = Float[Tensor, "batch query key"]
+
+ELSE, AND, FOR, BY_WEIGHT = ", else ", " and ", " for tokens ", " by weight ("
+MOVES = {"after ": 1, "before ": -1}
+CONDITIONS = {" if the same token": True, " if another token": False}
+RANKS = ("", "second ", "third ", "fourth ")
+ENDS = ("latest", "earliest")
+RUN = "latest run of "
+
+WORD = 5.0
+"""The price of a primitive in bits, without its numbers."""
+
+MORE = 2.0
+"""The price of every other word."""
+
+SET = 3.0
+"""The price of a range of tokens."""
+
+WEIGHT = 8.0
+"""The price of a weight."""
+
+
+class Expression:
+    """Something to look at."""
+
+    @property
+    def price(self) -> float:
+        """The length of its description in bits."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> int:
+        """The number of its parts, as a reader counts them."""
+        return 1
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys of every query in some sequences."""
+        raise NotImplementedError
+
+    def weights(self, at: "Composed") -> Weights:
+        """The weight of every key, in proportion; 0 for what is no key."""
+        return at.mask(self).float()
+
+
+@dataclass(frozen=True)
+class Given(Expression):
+    """A relation that a task gives."""
+
+    name: str
+
+    @property
+    def price(self) -> float:
+        """A word."""
+        return WORD
+
+    def mask(self, at: "Composed") -> Mask:
+        """Its keys, of these sequences."""
+        return at.given[self.name].mask(at.length)
+
+    def __str__(self):
+        return self.name
+
+
+@dataclass(frozen=True)
+class Keys(Expression):
+    """A primitive, by its form, with its arguments."""
+
+    form: str
+    arguments: Arguments = ()
+
+    @property
+    def primitive(self) -> Primitive:
+        """The primitive; another one if it was defined again."""
+        return PRIMITIVES[self.form]
+
+    @property
+    def price(self) -> float:
+        """A word, and its numbers."""
+        return WORD * self.primitive.words + sum(
+            self._of(argument) for argument in self.arguments
+        )
+
+    def _of(self, argument: int | Tokens) -> float:
+        if isinstance(argument, Tokens):
+            return SET * len(argument.ranges)
+        # A token's number is one of few that are tried, however large it is.
+        is_token = "token {number}" in self.form
+        return SET if is_token else math.log2(1 + argument)
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys that queries may see."""
+        at.require(self.primitive.needs, str(self))
+        return at.seen & self.primitive.keys(at, *self.arguments)
+
+    def __str__(self):
+        return self.primitive.name(self.arguments)
+
+
+@dataclass(frozen=True)
+class Picked(Expression):
+    """Of some keys the latest, earliest, largest or smallest; or of rank 2 to 4 so."""
+
+    which: str
+    among: Expression
+    rank: int = 1
+
+    @property
+    def price(self) -> float:
+        """One word more, and one for a rank."""
+        return self.among.price + MORE * self.rank
+
+    def mask(self, at: "Composed") -> Mask:
+        """By place one key; by value all that are alike."""
+        mask = at.mask(self.among)
+        if self.which in ENDS:
+            return mask & (self._counted(mask) == self.rank)
+        at.require("order", str(self))
+        sign = 1 if self.which == "largest" else -1
+        value = (sign * at.tokens)[:, None].expand(mask.shape)
+        worst = value.min() - 1
+        best = mask
+        for _ in range(self.rank):
+            most = value.where(mask, worst).amax(2, keepdim=True)
+            best = mask & (value == most)
+            mask = mask & ~best
+        return best
+
+    def _counted(self, mask: Mask) -> Tensor:
+        """The number of every key, from the end that is counted from."""
+        if self.which == "earliest":
+            return mask.cumsum(2)
+        return mask.flip(2).cumsum(2).flip(2)
+
+    def __str__(self):
+        return f"{RANKS[self.rank - 1]}{self.which} {self.among}"
+
+
+@dataclass(frozen=True)
+class Run(Expression):
+    """Of some keys the latest and those in a row before it."""
+
+    among: Expression
+
+    @property
+    def price(self) -> float:
+        """Two words more."""
+        return self.among.price + 2 * MORE
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys behind which no position is left out."""
+        mask = at.mask(self.among)
+        latest = mask.flip(2).cumsum(2).flip(2) == 0  # behind all keys
+        gaps = (~mask & ~latest).flip(2).cumsum(2).flip(2)
+        return mask & (gaps == 0)
+
+    def __str__(self):
+        return f"{RUN}{self.among}"
+
+
+@dataclass(frozen=True)
+class If(Expression):
+    """Of some keys those that have the query's token; or those that do not."""
+
+    of: Expression
+    same: bool
+
+    @property
+    def price(self) -> float:
+        """One word more."""
+        return self.of.price + MORE
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys for which the condition holds."""
+        alike = at.tokens[:, :, None] == at.tokens[:, None]
+        return at.mask(self.of) & (alike == self.same)
+
+    def __str__(self):
+        return f"{self.of}{_word(CONDITIONS, self.same)}"
+
+
+@dataclass(frozen=True)
+class Moved(Expression):
+    """The positions next to some keys."""
+
+    of: Expression
+    by: int
+
+    @property
+    def price(self) -> float:
+        """One word more."""
+        return self.of.price + MORE
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys, so many places on."""
+        return F.pad(at.mask(self.of), (self.by, -self.by)) & at.seen
+
+    def __str__(self):
+        return f"{_word(MOVES, self.by)}{self.of}"
+
+
+@dataclass(frozen=True)
+class Both(Expression):
+    """The keys of two expressions, one as much as the other."""
+
+    first: Expression
+    second: Expression
+
+    @property
+    def price(self) -> float:
+        """Both, and a word."""
+        return self.first.price + self.second.price + MORE
+
+    @property
+    def parts(self) -> int:
+        """Those of both."""
+        return self.first.parts + self.second.parts
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys of either."""
+        return at.mask(self.first) | at.mask(self.second)
+
+    def __str__(self):
+        return f"{self.first}{AND}{self.second}"
+
+
+@dataclass(frozen=True)
+class For(Expression):
+    """An expression for queries of some tokens; the others have no key."""
+
+    of: Expression
+    tokens: Tokens
+
+    @property
+    def price(self) -> float:
+        """The tokens count."""
+        return self.of.price + SET * len(self.tokens.ranges)
+
+    @property
+    def parts(self) -> int:
+        """One more."""
+        return self.of.parts + 1
+
+    def mask(self, at: "Composed") -> Mask:
+        """The rows of queries of these tokens."""
+        return at.mask(self.of) & self.tokens.among(at.tokens)[..., None]
+
+    def weights(self, at: "Composed") -> Weights:
+        """Those of these rows."""
+        return self.of.weights(at) * self.tokens.among(at.tokens)[..., None]
+
+    def __str__(self):
+        return f"{self.of}{FOR}{self.tokens}"
+
+
+@dataclass(frozen=True)
+class Weighed(Expression):
+    """Keys of which some tokens count less than others in an average."""
+
+    of: Expression
+    by_token: tuple[tuple[int, float], ...]
+
+    @property
+    def price(self) -> float:
+        """Every weight counts."""
+        return self.of.price + WEIGHT * len(self.by_token)
+
+    @property
+    def parts(self) -> int:
+        """Those of what is weighed."""
+        return self.of.parts
+
+    def mask(self, at: "Composed") -> Mask:
+        """All keys, whatever they weigh."""
+        return at.mask(self.of)
+
+    def weights(self, at: "Composed") -> Weights:
+        """The weights of tokens, 1 of those that have none."""
+        counts = torch.ones_like(at.tokens, dtype=torch.float32)
+        for token, weight in self.by_token:
+            counts[at.tokens == token] = weight
+        return self.of.weights(at) * counts[:, None]
+
+    def __str__(self):
+        listed = ", ".join(f"token {token} {x:.3g}" for token, x in self.by_token)
+        return f"{self.of}{BY_WEIGHT}{listed})"
+
+
+@dataclass(frozen=True)
+class Else(Expression):
+    """For each query the first of some expressions that gives it a key."""
+
+    first: Expression
+    other: Expression
+
+    @property
+    def price(self) -> float:
+        """All of them, and a word."""
+        return self.first.price + self.other.price + MORE
+
+    @property
+    def parts(self) -> int:
+        """Those of both."""
+        return self.first.parts + self.other.parts
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys of the first, or of the other in rows where it has none."""
+        first = at.mask(self.first)
+        return torch.where(first.any(2, keepdim=True), first, at.mask(self.other))
+
+    def weights(self, at: "Composed") -> Weights:
+        """The weights of the first, or of the other in rows where it has no key."""
+        first = self.first.weights(at)
+        other = self.other.weights(at)
+        return torch.where(first.any(2, keepdim=True), first, other)
+
+    def __str__(self):
+        return f"{self.first}{ELSE}{self.other}"
+
+
+@lru_cache(maxsize=100_000)
+def parse(name: str, given: frozenset[str] = frozenset()) -> Expression:
+    """The expression that a name stands for, such as `after same token, else 2 back`.
+
+    Args:
+        name: as `str` writes an expression.
+        given: names of a task's own relations.
+
+    Raises:
+        HeadwayError: if it is not made of the words of the language.
+    """
+    if name in given:
+        return Given(name)
+    for rule in RULES:
+        expression = rule(name, given)
+        if expression is not None:
+            return expression
+    raise HeadwayError(
+        f"relation = {name!r} is not allowed: it must be one of the task's, or "
+        "composed as smallest larger token, after latest same token, mirror position "
+        "if the same token"
+    )
+
+
+Names = frozenset[str]
+
+
+def _else(name: str, given: Names) -> Expression | None:
+    first, word, other = name.partition(ELSE)
+    return Else(parse(first, given), parse(other, given)) if word else None
+
+
+def _weighed(name: str, given: Names) -> Expression | None:
+    base, word, listed = name.partition(BY_WEIGHT)
+    if not word:
+        return None
+    form = r"token (\d{1,9}) (\d{1,6}(?:\.\d{1,6})?)"
+    if re.fullmatch(rf"{form}(, {form})*\)", listed) is None:
+        raise HeadwayError(
+            f"relation = {name!r} is not allowed: weights come last, written as in "
+            f"{base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
+        )
+    pairs = re.findall(form, listed)
+    by_token = tuple((int(token), float(weight)) for token, weight in pairs)
+    return Weighed(parse(base, given), by_token)
+
+
+def _for(name: str, given: Names) -> Expression | None:
+    base, word, listed = name.rpartition(FOR)
+    if not word or re.fullmatch(PATTERNS["{tokens}"], listed) is None:
+        return None
+    return For(parse(base, given), Tokens.parse(listed))
+
+
+def _and(name: str, given: Names) -> Expression | None:
+    first, word, second = name.partition(AND)
+    return Both(parse(first, given), parse(second, given)) if word else None
+
+
+def _moved(name: str, given: Names) -> Expression | None:
+    for word, by in MOVES.items():
+        if name.startswith(word):
+            return Moved(parse(name.removeprefix(word), given), by)
+    return None
+
+
+def _conditional(name: str, given: Names) -> Expression | None:
+    for word, same in CONDITIONS.items():
+        if name.endswith(word):
+            return If(parse(name.removesuffix(word), given), same)
+    return None
+
+
+def _picked(name: str, given: Names) -> Expression | None:
+    if name.startswith(RUN):
+        return Run(parse(name.removeprefix(RUN), given))
+    match = re.fullmatch(
+        rf"({'|'.join(RANKS)})(latest|earliest|largest|smallest) (.+)", name
+    )
+    if match is None:
+        return None
+    rank, which, rest = match.groups()
+    return Picked(which, parse(rest, given), 1 + RANKS.index(rank))
+
+
+def _primitive(name: str, _: Names) -> Expression | None:
+    for primitive in PRIMITIVES.values():
+        arguments = primitive.arguments(name)
+        if arguments is not None:
+            return Keys(primitive.form, arguments)
+    return None
+
+
+RULES: tuple[Callable[[str, Names], Expression | None], ...] = (
+    *(_else, _weighed, _for, _and, _moved, _conditional, _picked, _primitive),
+)
+"""The ways to take a name apart, the loosest first."""
+
+
+def _word(words: dict[str, int] | dict[str, bool], value: int) -> str:
+    return next(word for word, meaning in words.items() if meaning == value)

@@ -1,0 +1,387 @@
+"""Primitives of the language of relations: sets of keys that have a name.
+
+A primitive of your own is a function from sequences to the keys of every query. It may
+take numbers, which stand in its name:
+
+    @primitive(
+        "token divisible by {number}",
+        tried=lambda sequences: [(2,), (3,)],
+        needs="tokens",
+        picked=True,
+    )
+    def divisible(at, number):
+        return (at.tokens % number == 0)[:, None]
+
+What it gives is [batch, query, key], or broadcasts to that; keys that a query may not
+see are taken away. From then on the reader tries `token divisible by 2`, and `latest
+token divisible by 2`.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from headway.relations.composed import Composed
+
+FARTHEST = 40
+"""The largest offset, and number of a position, among the relations that are tried."""
+
+LONGEST = 6
+"""The largest period among them."""
+
+RANGE = r"\d{1,9}(?:[–-]\d{1,9})?"
+PATTERNS = {
+    "{number}": r"(\d{1,9})",
+    "{period}": r"([1-9]\d{0,8})",
+    "{tokens}": f"({RANGE}(?:,{RANGE})*)",
+}
+"""How arguments are written in names, by what stands for them in a form."""
+
+Arguments = tuple[Any, ...]
+
+
+class Tokens(NamedTuple):
+    """Some tokens, by ranges of numbers: 0–3,7."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Tokens":
+        """The tokens that `str` wrote."""
+        ends = [re.split("[–-]", part) for part in text.split(",")]
+        return cls(tuple((int(pair[0]), int(pair[-1])) for pair in ends))
+
+    @classmethod
+    def of(cls, numbers: Iterable[int]) -> "Tokens":
+        """These tokens."""
+        return cls.parse(",".join(ranges(numbers)))
+
+    def among(self, tokens: Tensor) -> Tensor:
+        """Where tokens are among these."""
+        each = [(tokens >= first) & (tokens <= last) for first, last in self.ranges]
+        return torch.stack(each).any(0)
+
+    def __str__(self):
+        ends = [sorted({first, last}) for first, last in self.ranges]
+        return ",".join("–".join(map(str, pair)) for pair in ends)
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A set of keys that has a name.
+
+    Attributes:
+        form: its name; `{number}`, `{period}` (from 1) and `{tokens}` stand for
+            arguments.
+        keys: of every query, given sequences and the arguments.
+        tried: the arguments that are worth trying in some sequences.
+        needs: what sequences must have: tokens, or tokens that have an order.
+        picked: whether it may have several keys, of which the latest may be picked.
+        layer: the first in which a position can hold what tells its keys.
+        words: as many as it would take to compose it.
+    """
+
+    form: str
+    keys: "Callable[..., Tensor]"
+    tried: "Callable[[Composed], Iterable[Arguments]]"
+    needs: str
+    picked: bool
+    layer: int
+    words: int
+
+    @property
+    def written(self) -> re.Pattern[str]:
+        """The names that it has with its arguments."""
+        text = re.escape(self.form).replace(r"\{", "{").replace(r"\}", "}")
+        for slot, pattern in PATTERNS.items():
+            text = text.replace(slot, pattern)
+        return re.compile(text)
+
+    def arguments(self, name: str) -> Arguments | None:
+        """The arguments in a name; None if it is not this primitive's."""
+        match = self.written.fullmatch(name)
+        if match is None:
+            return None
+        kinds = re.findall(r"\{(\w+)\}", self.form)
+        return tuple(
+            Tokens.parse(text) if kind == "tokens" else int(text)
+            for kind, text in zip(kinds, match.groups(), strict=True)
+        )
+
+    def name(self, arguments: Arguments) -> str:
+        """Its name with some arguments."""
+        text = self.form
+        for argument in arguments:
+            text = re.sub(r"\{\w+\}", str(argument), text, count=1)
+        return text
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+"""Every primitive by its form, the simplest first."""
+
+
+def once(_: "Composed") -> list[Arguments]:
+    """Try a primitive without arguments."""
+    return [()]
+
+
+def never(_: "Composed") -> list[Arguments]:
+    """Try no arguments: the reader finds them out otherwise."""
+    return []
+
+
+def primitive(
+    form: str,
+    tried: "Callable[[Composed], Iterable[Arguments]]" = once,
+    *,
+    needs: str = "",
+    picked: bool = False,
+    layer: int = 0,
+    words: int = 1,
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Add a primitive to the language (see `Primitive` for the arguments)."""
+
+    def added(keys: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        PRIMITIVES[form] = Primitive(form, keys, tried, needs, picked, layer, words)
+        return keys
+
+    return added
+
+
+def offsets(at: "Composed") -> list[Arguments]:
+    """Try offsets from 2 on."""
+    return [(n,) for n in range(2, min(FARTHEST, at.length - 1) + 1)]
+
+
+def offsets_ahead(at: "Composed") -> list[Arguments]:
+    """Try offsets from 2 on, where later positions may be read."""
+    return offsets(at) if at.ahead else []
+
+
+def places(at: "Composed") -> list[Arguments]:
+    """Try places from 1 on."""
+    return [(n,) for n in range(1, min(FARTHEST, at.length - 1) + 1)]
+
+
+def periods(at: "Composed") -> list[Arguments]:
+    """Try periods."""
+    return [(n,) for n in range(2, min(LONGEST, at.length - 1) + 1)]
+
+
+def periods_and_starts(at: "Composed") -> list[Arguments]:
+    """Try periods, and the first places from which they may count."""
+    return [(n, start) for (n,) in periods(at) for start in range(n)]
+
+
+def markers(at: "Composed") -> list[Arguments]:
+    """Try tokens that mark a place, or every token of few."""
+    return [(token,) for token in at.markers]
+
+
+def separators(at: "Composed") -> list[Arguments]:
+    """Try tokens that stand once in nearly every sequence."""
+    return [(token,) for token in at.separators]
+
+
+def ordinary(at: "Composed") -> list[Arguments]:
+    """Try the tokens below those that separate, and those above."""
+    marks, known = at.separators, at.known
+    if not marks or known == at.markers:
+        return []
+    below = [token for token in known if token < min(marks)]
+    above = [token for token in known if token > max(marks)]
+    sides = [(side[0], side[-1]) for side in (below, above) if side]
+    return [(Tokens((side,)),) for side in sides]
+
+
+@primitive("own position")
+def _own(at: "Composed") -> Tensor:
+    return at.offset == 0
+
+
+@primitive("previous token")
+def _previous(at: "Composed") -> Tensor:
+    return at.offset == 1
+
+
+@primitive("first position")
+def _first(at: "Composed") -> Tensor:
+    return at.places == 0
+
+
+@primitive("all so far")
+def _all(at: "Composed") -> Tensor:
+    return at.seen
+
+
+@primitive("all before")
+def _before(at: "Composed") -> Tensor:
+    return at.offset != 0
+
+
+@primitive("mirror position")
+def _mirror(at: "Composed") -> Tensor:
+    return at.offset.flip(1) == 0
+
+
+@primitive("next token", lambda at: [()] if at.ahead else [])
+def _next(at: "Composed") -> Tensor:
+    return at.offset == -1
+
+
+@primitive("{number} back", offsets)
+def _back(at: "Composed", number: int) -> Tensor:
+    return at.offset == number
+
+
+@primitive("{number} ahead", offsets_ahead)
+def _ahead(at: "Composed", number: int) -> Tensor:
+    return at.offset == -number
+
+
+@primitive("every {period} back", periods)
+def _every(at: "Composed", period: int) -> Tensor:
+    return (at.offset % period == 0) & (at.offset != 0)
+
+
+@primitive("position {number}", places)
+def _place(at: "Composed", number: int) -> Tensor:
+    return at.places == number
+
+
+@primitive("every {period} from position {number}", periods_and_starts)
+def _every_from(at: "Composed", period: int, start: int) -> Tensor:
+    past = at.places - start
+    return (past % period == 0) & (past >= 0)
+
+
+@primitive("start of block of {period}", periods)
+def _block(at: "Composed", period: int) -> Tensor:
+    """The first place of the query's own block, of so many places each."""
+    return at.places == (at.places - at.places % period)[:, None]
+
+
+@primitive("same token", needs="tokens", picked=True)
+def _same(at: "Composed") -> Tensor:
+    return at.compared(torch.eq)
+
+
+@primitive("other token", needs="tokens", picked=True)
+def _other(at: "Composed") -> Tensor:
+    return at.compared(torch.ne)
+
+
+@primitive("larger token", needs="order", picked=True)
+def _larger(at: "Composed") -> Tensor:
+    return at.compared(torch.lt)
+
+
+@primitive("smaller token", needs="order", picked=True)
+def _smaller(at: "Composed") -> Tensor:
+    return at.compared(torch.gt)
+
+
+@primitive("same or larger token", needs="order", picked=True)
+def _same_or_larger(at: "Composed") -> Tensor:
+    return at.compared(torch.le)
+
+
+@primitive("same or smaller token", needs="order", picked=True)
+def _same_or_smaller(at: "Composed") -> Tensor:
+    return at.compared(torch.ge)
+
+
+@primitive("any token", needs="order", picked=True)
+def _any(at: "Composed") -> Tensor:
+    return at.seen
+
+
+@primitive("token {number}", markers, needs="tokens", picked=True)
+def _token(at: "Composed", number: int) -> Tensor:
+    return (at.tokens == number)[:, None]
+
+
+@primitive("token of {tokens}", ordinary, needs="tokens", picked=True)
+def _token_of(at: "Composed", tokens: Tokens) -> Tensor:
+    return tokens.among(at.tokens)[:, None]
+
+
+@primitive("own run", needs="tokens", picked=True, layer=1, words=2)
+def _run(at: "Composed") -> Tensor:
+    """The latest positions in a row that have the query's own token."""
+    breaks = (at.tokens[:, 1:] != at.tokens[:, :-1]).long().cumsum(1)
+    number = torch.cat([torch.zeros_like(at.tokens[:, :1]), breaks], 1)
+    return number[:, :, None] == number[:, None]
+
+
+@primitive("past token {number}", markers, needs="tokens", layer=1)
+def _past(at: "Composed", number: int) -> Tensor:
+    """All behind the latest of a token."""
+    return at.places > at.latest(number)[..., None]
+
+
+@primitive("up to token {number}", separators, needs="tokens", layer=1)
+def _up_to(at: "Composed", number: int) -> Tensor:
+    """All before the first of a token."""
+    return ((at.tokens == number).cumsum(1) == 0)[:, None]
+
+
+@primitive("mirror across token {number}", separators, needs="tokens", words=3)
+def _across(at: "Composed", number: int) -> Tensor:
+    """As far before the latest of a token as the query is past it."""
+    return at.anchored(number, 2, -1)
+
+
+@primitive("aligned past token {number}", separators, needs="tokens", words=3)
+def _aligned(at: "Composed", number: int) -> Tensor:
+    """As far from the first position as the query is past the latest of a token."""
+    return at.anchored(number, -1, 1)
+
+
+@primitive("twice past token {number}", separators, needs="tokens", words=3)
+def _twice(at: "Composed", number: int) -> Tensor:
+    """Twice as far from the first position."""
+    return at.anchored(number, -2, 2)
+
+
+@primitive("repeated token", needs="tokens", picked=True, layer=1, words=2)
+def _repeated(at: "Composed") -> Tensor:
+    return at.mask("same token").any(2)[:, None]
+
+
+@primitive("new token", needs="tokens", picked=True, layer=1, words=2)
+def _new(at: "Composed") -> Tensor:
+    return ~at.mask("same token").any(2)[:, None]
+
+
+@primitive("single token", needs="tokens", picked=True, layer=1, words=2)
+def _single(at: "Composed") -> Tensor:
+    """Tokens that stand once so far."""
+    alike = (at.tokens[:, :, None] == at.tokens[:, None]).float()
+    return at.seen.float() @ alike == 1
+
+
+@primitive("token unlike its mirror", needs="tokens", picked=True, layer=1, words=2)
+def _unlike(at: "Composed") -> Tensor:
+    return at.mask("mirror position if another token").any(2)[:, None]
+
+
+@primitive("token like its mirror", needs="tokens", picked=True, layer=1, words=2)
+def _like(at: "Composed") -> Tensor:
+    return at.mask("mirror position if the same token").any(2)[:, None]
+
+
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """Whole numbers in short: 1–4, 7."""
+    texts = list[str]()
+    apart = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
+    for _, group in apart:
+        first, *more = (number for _, number in group)
+        texts.append(f"{first}–{more[-1]}" if more else str(first))
+    return texts

@@ -1,0 +1,131 @@
+"""Tables of attention, for heads that no relation explains.
+
+A table tells attention by tokens and places. Log-weights are added, one for every pair
+of what stands at the query and what stands at the key: their tokens, their places, and
+tokens and places that heads of the layers below bring there. Tables say no more than
+that nothing else counts much.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+SEQUENCES = 512
+"""Sequences to fit tables on."""
+
+LARGEST = 400
+"""The most numbers that describe a position. Where what all heads below bring is more,
+it is what those of the layer below bring; and where that is more, there are no
+tables."""
+
+AT_ONCE = 32
+"""Sequences of one step."""
+
+STEPS, RATE, RIDGE = 240, 0.3, 1e-5
+
+HIDDEN = -1e9
+
+
+class Tables:
+    """Tables of all heads of a model; they are fitted when they are first asked for.
+
+    Args:
+        inputs: [sequence, position], tokens by number; of vectors there are no tables.
+        attention: the heads' own in these sequences, [sequence, layer, head, query,
+            key].
+    """
+
+    def __init__(self, inputs: Tensor, attention: Callable[[], Tensor]):
+        self.inputs, self._attention = inputs, attention
+
+    @cached_property
+    def _own(self) -> Float[Tensor, "sequence layer head query key"]:
+        return self._attention().float()[..., : self.inputs.shape[1]]
+
+    @cached_property
+    def are_possible(self) -> bool:
+        """True if inputs are tokens, and so few that tables of all heads can be
+        fitted.
+        """
+        if self.inputs.is_floating_point() or len(self._known) > LARGEST:
+            return False
+        return self._numbers(min(2, self._own.shape[1])) <= LARGEST
+
+    def _numbers(self, layers: int) -> int:
+        """The numbers that describe a position in the last of so many layers."""
+        here = len(self._known) + self.inputs.shape[1]
+        return (1 + (layers - 1) * self._own.shape[2]) * here
+
+    def patterns(
+        self, inputs: Int[Tensor, "sequence position"]
+    ) -> Float[Tensor, "sequence layer head query key"]:
+        """The attention that the tables tell in some sequences."""
+        found = list[Tensor]()
+        for table, seen in zip(self._fitted, self._seen, strict=True):
+            here = seen[: inputs.shape[1], : inputs.shape[1]]
+            found.append(
+                _scores(self._described(inputs, found), table, here).softmax(-1)
+            )
+        return torch.stack(found, 1)
+
+    @cached_property
+    def _known(self) -> Int[Tensor, " token"]:
+        return self.inputs.unique()
+
+    @cached_property
+    def _seen(self) -> Bool[Tensor, "layer query key"]:
+        return (self._own > 0).any(0).any(1)
+
+    @cached_property
+    def _fitted(self) -> list[Float[Tensor, "head of_query of_key"]]:
+        """The tables, from the first layer up: what a layer brings is told by its
+        own.
+        """
+        found, brought = list[Tensor](), list[Tensor]()
+        for own, seen in zip(self._own.unbind(1), self._seen, strict=True):
+            described = self._described(self.inputs, brought)
+            found.append(_fit(described, own, seen))
+            brought.append(_scores(described, found[-1], seen).softmax(-1))
+        return found
+
+    def _described(
+        self, inputs: Tensor, below: list[Tensor]
+    ) -> Float[Tensor, "sequence position number"]:
+        """The content of every position, with what heads below bring there."""
+        below = below if self._numbers(len(below) + 1) <= LARGEST else below[-1:]
+        places = torch.eye(
+            self.inputs.shape[1], dtype=torch.float32, device=inputs.device
+        )[: inputs.shape[1]]
+        places = places.expand(len(inputs), -1, -1)
+        here = torch.cat([(inputs[..., None] == self._known).float(), places], -1)
+        return torch.cat(
+            [here, *(head @ here for one in below for head in one.unbind(1))], -1
+        )
+
+
+def _scores(described: Tensor, table: Tensor, seen: Tensor) -> Tensor:
+    scores = (described[:, None] @ table) @ described[:, None].mT
+    return scores.masked_fill(~seen, HIDDEN)
+
+
+@torch.enable_grad()
+def _fit(described: Tensor, own: Tensor, seen: Tensor) -> Tensor:
+    """The tables of one layer's heads that are most like their attention."""
+    size = described.shape[-1]
+    table = described.new_zeros(own.shape[1], size, size, requires_grad=True)
+    optimizer = torch.optim.Adam([table], RATE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=STEPS)
+    parts = [slice(start, start + AT_ONCE) for start in range(0, len(own), AT_ONCE)]
+    for step in range(STEPS):
+        part = parts[step % len(parts)]
+        scores = _scores(described[part], table, seen)
+        loss = F.cross_entropy(scores.flatten(0, 2), own[part].flatten(0, 2))
+        optimizer.zero_grad()
+        (loss + RIDGE * table.square().sum()).backward()
+        optimizer.step()
+        schedule.step()
+    return table.detach()
