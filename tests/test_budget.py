@@ -14,9 +14,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 COMPOUND = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-    *(ast.If, ast.For, ast.AsyncFor, ast.While),
-    *(ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match),
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.With,
+    ast.AsyncWith,
+    ast.Try,
+    ast.TryStar,
+    ast.Match,
 )
 """Statements that hold others; all others are simple."""
 MANY_LOCALS = 10
@@ -111,7 +120,7 @@ CAPS = {
     "src/headway/training": Cap(13962, 5.85, 0.018),
     "src/headway/verbs": Cap(2161, 5.04, 0.000),
     "benchmarks": Cap(8100, 8.13, 0.128),
-    "tests": Cap(None, 7.49, 0.047),
+    "tests": Cap(None, 6.79, 0.039),
     "src/headway_experiments": Cap(58814, 6.49, 0.046),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
@@ -119,7 +128,8 @@ CAPS = {
 
 @pytest.mark.parametrize("place", CAPS)
 def test_no_place_is_larger_than_its_cap(place):
-    size, cap = size_of(sources_of(place)), CAPS[place]
+    size = size_of(sources_of(place))
+    cap = CAPS[place]
     assert size.nodes > 0
     assert cap.nodes is None or size.nodes <= cap.nodes, f"{place}: nodes"
     assert round(size.density, 2) <= cap.density, f"{place}: density"
