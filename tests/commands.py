@@ -15,13 +15,16 @@ from headway.errors import HeadwayError
 from headway.terminal import cli
 
 TINY = [
-    *("depth=1", "task.n_chains=2", "model.n_layers=2", "model.d_model=16"),
-    *("training.steps=6", "training.eval_examples=16", "training.eval_every=2"),
-    *(
-        "training.checkpoint_every=2",
-        "training.cooldown_steps=0",
-        "training.cooldown_below=0",
-    ),
+    "depth=1",
+    "task.n_chains=2",
+    "model.n_layers=2",
+    "model.d_model=16",
+    "training.steps=6",
+    "training.eval_examples=16",
+    "training.eval_every=2",
+    "training.checkpoint_every=2",
+    "training.cooldown_steps=0",
+    "training.cooldown_below=0",
 ]
 
 
@@ -36,7 +39,8 @@ def python(code: str, *words: str, **more) -> str:
     """The output of a program; it complains of nothing."""
     command = [sys.executable, "-c", code, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
+    assert done.returncode == 0
     return done.stdout
 
 

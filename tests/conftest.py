@@ -49,28 +49,26 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 LONG = (
-    *(
-        "test_blind",
-        "test_browser",
-        "test_contest",
-        "test_elsewhere",
-        "test_evaluation",
-    ),
-    *(
-        "test_every_task",
-        "test_every_verb",
-        "test_examples",
-        "test_fuzz",
-        "test_golden",
-    ),
-    *(
-        "test_benchmarks",
-        "test_hostile_names",
-        "test_local",
-        "test_pipeline",
-        "test_printed",
-    ),
-    *("test_ray", "test_recorded", "test_reproduce", "test_strangers", "test_trust"),
+    "test_blind",
+    "test_browser",
+    "test_contest",
+    "test_elsewhere",
+    "test_evaluation",
+    "test_every_task",
+    "test_every_verb",
+    "test_examples",
+    "test_fuzz",
+    "test_golden",
+    "test_benchmarks",
+    "test_hostile_names",
+    "test_local",
+    "test_pipeline",
+    "test_printed",
+    "test_ray",
+    "test_recorded",
+    "test_reproduce",
+    "test_strangers",
+    "test_trust",
 )
 """Files of tests that take longest."""
 
@@ -159,10 +157,8 @@ def solved(tmp_path_factory) -> Run:
         ),
         seed=1,
     )
-    own, base = (
-        tmp_path_factory.mktemp("runs") / "solved",
-        tmp_path_factory.getbasetemp(),
-    )
+    own = tmp_path_factory.mktemp("runs") / "solved"
+    base = tmp_path_factory.getbasetemp()
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
     trained = Path(os.environ.setdefault("HEADWAY_TESTS_TRAINED", str(place)))
     with FileLock(trained.with_suffix(".lock")):

@@ -27,7 +27,8 @@ INDEXES = ("index", "index_put_", "_index_put_impl_")
 """Operations that take places on the CPU for a tensor on a GPU, but not the other way
 about.
 """
-ATEN, KEY = torch.ops.aten, "PrivateUse1"
+ATEN = torch.ops.aten
+KEY = "PrivateUse1"
 LIBRARIES = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]
 """Kernels are there as long as these are."""
 
@@ -73,10 +74,8 @@ class SameGenerator(TorchFunctionMode):
     """Refuses to draw on one device by a generator of another."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        made, drawn_by = (
-            function(*args, **(kwargs or {})),
-            (kwargs or {}).get("generator"),
-        )
+        made = function(*args, **(kwargs or {}))
+        drawn_by = (kwargs or {}).get("generator")
         if isinstance(drawn_by, Generator) and made.device.type != drawn_by.device.type:
             raise RuntimeError(
                 f"a generator of {drawn_by.device.type} draws on {made.device}"

@@ -27,16 +27,14 @@ from fuzz.tried import Tried
 from headway.training import Run
 
 AREAS = (
-    *(
-        "power",
-        "calls",
-        "crashes",
-        "markup",
-        "altered",
-        "damaged",
-        "commands",
-        "strangers",
-    ),
+    "power",
+    "calls",
+    "crashes",
+    "markup",
+    "altered",
+    "damaged",
+    "commands",
+    "strangers",
     "links",
 )
 COUNTS = {
@@ -69,7 +67,8 @@ def main() -> None:
     for name, default in COUNTS.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=AREAS)
-    asked, tried = parser.parse_args(), Tried()
+    asked = parser.parse_args()
+    tried = Tried()
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place:
         folder = Path(place)

@@ -8,9 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-LENGTH, WIDTH = 6, 16
-X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
-BIAS = torch.randn(4, LENGTH, LENGTH, generator=torch.Generator().manual_seed(1))
+from sampling import seeded
+
+LENGTH = 6
+WIDTH = 16
+X = torch.randn(3, LENGTH, WIDTH, generator=seeded(0))
+BIAS = torch.randn(4, LENGTH, LENGTH, generator=seeded(1))
 
 
 def looked(wrapped, inputs=X):
@@ -33,7 +36,8 @@ class Rope(nn.Module):
         speeds = 100.0 ** -(torch.arange(half) / half)
         angles = torch.arange(x.shape[-2])[:, None] * speeds
         first, second = x.chunk(2, -1)
-        cos, sin = angles.cos(), angles.sin()
+        cos = angles.cos()
+        sin = angles.sin()
         turned = torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
         return turned.to(x.dtype)
 
@@ -45,14 +49,16 @@ class Block(nn.Module):
 
     def __init__(self, kind, n_heads, n_keys=1, d_head=8, width=WIDTH):
         super().__init__()
-        self.kind, self.d_head = kind, d_head
-        self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.kind = kind
+        self.d_head = d_head
+        self.norm1 = nn.RMSNorm(width)
+        self.norm2 = nn.RMSNorm(width)
         self.query = nn.Linear(width, n_heads * d_head, bias=False)
-        self.key, self.value = (
-            nn.Linear(width, n_keys * d_head, bias=False) for _ in range(2)
-        )
+        self.key = nn.Linear(width, n_keys * d_head, bias=False)
+        self.value = nn.Linear(width, n_keys * d_head, bias=False)
         self.out = nn.Linear(n_heads * d_head, width, bias=False)
-        self.gate, self.up = (nn.Linear(width, 3 * width, bias=False) for _ in range(2))
+        self.gate = nn.Linear(width, 3 * width, bias=False)
+        self.up = nn.Linear(width, 3 * width, bias=False)
         self.down = nn.Linear(3 * width, width, bias=False)
         self.rope = Rope()
 
@@ -61,7 +67,8 @@ class Block(nn.Module):
             return F.scaled_dot_product_attention(
                 query, key, value, is_causal=True, enable_gqa=True
             )
-        key, value = (x.expand_as(query) for x in (key, value))
+        key = key.expand_as(query)
+        value = value.expand_as(query)
         if self.kind == "custom":
             return flash_attn(query, key, value)
         if self.kind == "linear":
@@ -80,7 +87,8 @@ class Block(nn.Module):
         return self.pattern @ value
 
     def forward(self, x):
-        normed, shape = self.norm1(x), (*x.shape[:2], -1, self.d_head)
+        normed = self.norm1(x)
+        shape = (*x.shape[:2], -1, self.d_head)
         maps = (self.query, self.key, self.value)
         query, key, value = (m(normed).view(shape).transpose(1, 2) for m in maps)
         carried = self.attend(self.rope(query), self.rope(key), value)
@@ -112,10 +120,8 @@ class GPT(nn.Module):
         self.embed = nn.Embedding(vocabulary, width)
         blocks = (Block("sdpa", 2, 2, width // 2, width) for _ in range(2))
         self.blocks = nn.Sequential(*blocks)
-        self.norm, self.head = (
-            nn.RMSNorm(width),
-            nn.Linear(width, vocabulary, bias=False),
-        )
+        self.norm = nn.RMSNorm(width)
+        self.head = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, tokens):
         return self.head(self.norm(self.blocks(self.embed(tokens))))

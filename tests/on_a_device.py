@@ -100,10 +100,8 @@ OWN = Hops(asked=(1,), n_places=12, n_symbols=8)
 class Own(nn.Module):
     def __init__(self):
         super().__init__()
-        self.token, self.place = (
-            nn.Embedding(OWN.vocabulary, 8),
-            nn.Embedding(OWN.length, 8),
-        )
+        self.token = nn.Embedding(OWN.vocabulary, 8)
+        self.place = nn.Embedding(OWN.length, 8)
         self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
         self.out = nn.Linear(8, OWN.d_target)
 

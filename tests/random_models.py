@@ -5,8 +5,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from headway.models import Transformer, TransformerConfig
+from sampling import seeded
 
-D_INPUT, D_TARGET, LENGTH, N_READ, VOCABULARY = 6, 5, 7, 3, 11
+D_INPUT = 6
+D_TARGET = 5
+LENGTH = 7
+N_READ = 3
+VOCABULARY = 11
 
 quick = settings(max_examples=25)
 seeds = st.integers(0, 2**31)
@@ -30,7 +35,7 @@ def configs(**more):
 
 def moved(model, seed=0):
     """The model with no weight, bias or norm left at a plain 0 or 1."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = seeded(seed)
     with torch.no_grad():
         for weight in model.parameters():
             weight += 0.3 * torch.randn(
@@ -46,7 +51,7 @@ def build(config, seed=0, tokens=False, n_read=N_READ):
 
 
 def random_inputs(seed=0, batch=2, tokens=False):
-    generator = torch.Generator().manual_seed(seed)
+    generator = seeded(seed)
     if tokens:
         return torch.randint(VOCABULARY, (batch, LENGTH), generator=generator)
     return torch.randn(batch, LENGTH, D_INPUT, generator=generator)
@@ -68,7 +73,8 @@ class Plain(torch.nn.Module):
         for block in model.blocks:
             mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
             q, k, v = mapped.permute(2, 0, 3, 1, 4)
-            k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
+            k = torch.nn.functional.pad(k, (0, 0, 1, 0))
+            v = torch.nn.functional.pad(v, (0, 0, 1, 0))
             seen = torch.nn.functional.pad(past, (1, 0))
             scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
             z = self.read(scores.softmax(-1), v)

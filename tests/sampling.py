@@ -34,3 +34,8 @@ def read(edges, row):
         for query, keys in zip(edges.queries[row], edges.keys[row], strict=True)
         if query != NO_KEY
     }
+
+
+def seeded(seed=0):
+    """A generator of random numbers that begins at a seed."""
+    return torch.Generator().manual_seed(seed)

@@ -55,7 +55,8 @@ def bench(monkeypatch):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_small_benchmark_runs(bench, solved, tmp_path, capsys, name):
-    run, out = shutil.copytree(solved.folder, tmp_path / "run"), tmp_path / "out.json"
+    run = shutil.copytree(solved.folder, tmp_path / "run")
+    out = tmp_path / "out.json"
     (run / "circuit.json").write_text(json.dumps(FOUND))
     words, printed = RUNS[name]
     files = {"RUN": str(run), "OUT": str(out)}

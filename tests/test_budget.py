@@ -14,9 +14,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 COMPOUND = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-    *(ast.If, ast.For, ast.AsyncFor, ast.While),
-    *(ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match),
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.With,
+    ast.AsyncWith,
+    ast.Try,
+    ast.TryStar,
+    ast.Match,
 )
 """Statements that hold others; all others are simple."""
 MANY_LOCALS = 10
@@ -95,23 +104,23 @@ def sources_of(place: str) -> list[str]:
 
 
 CAPS = {
-    "src/headway": Cap(109003, 6.11, 0.030),
-    "src/headway/*": Cap(3891, 5.95, 0.013),
+    "src/headway": Cap(111828, 6.04, 0.029),
+    "src/headway/*": Cap(3891, 5.94, 0.013),
     "src/headway/dynamics": Cap(2965, 5.59, 0.028),
-    "src/headway/find": Cap(8672, 6.74, 0.093),
-    "src/headway/judge": Cap(10054, 5.94, 0.025),
-    "src/headway/models": Cap(12424, 6.15, 0.020),
-    "src/headway/relations": Cap(5232, 8.80, 0.056),
-    "src/headway/replace": Cap(10230, 6.24, 0.041),
+    "src/headway/find": Cap(9638, 6.46, 0.101),
+    "src/headway/judge": Cap(10127, 5.92, 0.038),
+    "src/headway/models": Cap(12424, 6.14, 0.020),
+    "src/headway/relations": Cap(6973, 7.08, 0.006),
+    "src/headway/replace": Cap(10263, 6.24, 0.040),
     "src/headway/report": Cap(15581, 5.93, 0.027),
     "src/headway/sweeps": Cap(4080, 5.56, 0.018),
-    "src/headway/tasks": Cap(11298, 6.08, 0.024),
-    "src/headway/terminal": Cap(5089, 5.91, 0.031),
-    "src/headway/theory": Cap(3364, 5.99, 0.000),
-    "src/headway/training": Cap(13962, 5.85, 0.018),
-    "src/headway/verbs": Cap(2161, 5.04, 0.000),
-    "benchmarks": Cap(8827, 8.01, 0.117),
-    "tests": Cap(None, 7.49, 0.047),
+    "src/headway/tasks": Cap(11310, 6.07, 0.024),
+    "src/headway/terminal": Cap(5089, 5.90, 0.031),
+    "src/headway/theory": Cap(3364, 5.98, 0.000),
+    "src/headway/training": Cap(13962, 5.84, 0.018),
+    "src/headway/verbs": Cap(2161, 5.03, 0.000),
+    "benchmarks": Cap(8871, 8.00, 0.127),
+    "tests": Cap(None, 6.83, 0.038),
     "src/headway_experiments": Cap(63234, 6.49, 0.044),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
@@ -119,7 +128,8 @@ CAPS = {
 
 @pytest.mark.parametrize("place", CAPS)
 def test_no_place_is_larger_than_its_cap(place):
-    size, cap = size_of(sources_of(place)), CAPS[place]
+    size = size_of(sources_of(place))
+    cap = CAPS[place]
     assert size.nodes > 0
     assert cap.nodes is None or size.nodes <= cap.nodes, f"{place}: nodes"
     assert round(size.density, 2) <= cap.density, f"{place}: density"

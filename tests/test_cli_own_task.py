@@ -90,10 +90,8 @@ def test_what_is_wrong_with_a_task_is_a_line_each(tmp_path, kinds, capsys):
             forget_files()
             assert refused(verb, file, "--folder", tmp_path / "made") == told
     task = task_in(str(file))()
-    module, settings = (
-        torch.nn.Linear(1, 1),
-        (headway.TransformerConfig(), headway.TrainingConfig()),
-    )
+    module = torch.nn.Linear(1, 1)
+    settings = (headway.TransformerConfig(), headway.TrainingConfig())
     for use in (
         lambda: headway.train(headway.RunConfig(task, *settings), tmp_path / "run"),
         lambda: headway.Recorder(tmp_path / "run", module, task),

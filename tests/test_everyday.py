@@ -28,7 +28,8 @@ def snippets() -> list[tuple[str, str]]:
 
 def test_the_page_does_what_it_says():
     torch.manual_seed(0)
-    names, ran = {}, 0
+    names = {}
+    ran = 0
     for code, said in snippets():
         needs = re.match(r"# needs (\w+)\n", code)
         if needs and importlib.util.find_spec(needs[1]) is None:

@@ -59,25 +59,28 @@ def test_every_example_is_tried_and_short():
     scripts = {path.stem: path.read_text("utf-8") for path in FOLDER.glob("*.py")}
     # tests/experiments has the one that is not here.
     assert scripts.keys() == SHOWN.keys() | {"own_experiment"}
-    assert all(len(text.splitlines()) < 72 for text in scripts.values())
+    for text in scripts.values():
+        assert len(text.splitlines()) < 72
 
 
 # One seed of grokking is tried below.
 LONG = [name for name in SHOWN if name != "grokking"]
-CASES = [
-    *(
-        pytest.param(name, SMALLER, id=f"{name}, small")
-        for name in SHOWN
-        if name not in WHOLE
-    ),
-    *(
-        pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow)
-        for name in LONG
-    ),
-]
 
 
-@pytest.mark.parametrize(("name", "sizes"), CASES)
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        *(
+            pytest.param(name, SMALLER, id=f"{name}, small")
+            for name in SHOWN
+            if name not in WHOLE
+        ),
+        *(
+            pytest.param(name, {}, id=f"{name}, whole", marks=pytest.mark.slow)
+            for name in LONG
+        ),
+    ],
+)
 def test_an_example_runs(name, sizes, tmp_path, monkeypatch, capsys, kinds):
     if name == "hugging_face" and find_spec("transformers") is None:
         pytest.skip("transformers is not installed")
@@ -113,15 +116,14 @@ def test_the_example_of_grokking_knows_by_heart_first_and_understands_later(
     run = headway.train(config, tmp_path / "run")
     lines = run.metrics()
     by_step = {line["step"]: line for line in lines}
-    early, late = by_step[200], by_step[2_000]
+    early = by_step[200]
+    late = by_step[2_000]
     assert early["training_set"]["accuracy"]["answer"] > 0.99
     assert early["accuracy"]["answer"] < 0.6
     assert late["training_set"]["accuracy"]["answer"] > 0.95
     assert late["accuracy"]["answer"] > 0.95
-    known, apart = (
-        training_set(config),
-        held_out(run.task, 400, 0, "cpu", "mirror", config),
-    )
+    known = training_set(config)
+    apart = held_out(run.task, 400, 0, "cpu", "mirror", config)
     assert known is not None
     pairs = {tuple(pair) for pair in known.draws[0].tolist()}
     is_mirrored = torch.tensor([(b, a) in pairs for a, b, _ in apart.inputs.tolist()])
@@ -149,7 +151,8 @@ def test_that_one_looks_back_by_place_is_all_that_is_doubted_of_two_back(capsys,
 
 def test_every_smaller_size_is_one_of_an_example():
     every = "".join(path.read_text("utf-8") for path in FOLDER.glob("*.py"))
-    assert all(size in every for size in SMALLER)
+    for size in SMALLER:
+        assert size in every
 
 
 def test_the_page_on_tasks_shows_the_example():

@@ -72,7 +72,8 @@ def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
     """The modules of the house that a module imports as soon as it is imported
     itself.
     """
-    found, left = set[str](), list[ast.AST](ast.parse(modules[module].read_text()).body)
+    found = set[str]()
+    left = list[ast.AST](ast.parse(modules[module].read_text()).body)
     while left:
         node = left.pop()
         if isinstance(node, ast.Try | ast.With | ast.ClassDef) or (
@@ -127,36 +128,31 @@ def test_the_core_imports_no_experiments():
 
 
 PUBLIC = (
-    *(
-        "relations",
-        "theory",
-        "tasks",
-        "models",
-        "training",
-        "replace",
-        "judge",
-        "find",
-        "dynamics",
-    ),
-    *("sweeps", "report"),
+    "relations",
+    "theory",
+    "tasks",
+    "models",
+    "training",
+    "replace",
+    "judge",
+    "find",
+    "dynamics",
+    "sweeps",
+    "report",
 )
 HELPS = (
-    *(
-        "errors",
-        "models.export",
-        "fields",
-        "intervals",
-        "reading",
-        "recipes",
-        "terminal",
-        "text",
-    ),
-    *(
-        "training.files",
-        "report.figures.drawing",
-        "report.figures.saving",
-        "report.figures.style",
-    ),
+    "errors",
+    "models.export",
+    "fields",
+    "intervals",
+    "reading",
+    "recipes",
+    "terminal",
+    "text",
+    "training.files",
+    "report.figures.drawing",
+    "report.figures.saving",
+    "report.figures.style",
 )
 VERBS = ("userfile", "verbs")
 """Modules one level down that are public: rooms, what goes with them, and what a verb
@@ -261,7 +257,8 @@ print("torch._dynamo" in sys.modules)
 def test_the_core_loads_few_modules_no_plotting_no_language_model_and_no_compiler():
     few, others, compiler = python(LOADED).splitlines()
     assert int(few) <= MOST_MODULES
-    assert (others, compiler) == ("[]", "False")
+    assert others == "[]"
+    assert compiler == "False"
 
 
 def test_the_rooms_whose_shapes_are_checked_are_there():
@@ -272,7 +269,8 @@ def test_the_rooms_whose_shapes_are_checked_are_there():
     assert found is not None
     *checked, checker = found[1].split(",")
     assert checker == "array_checks.checked"
-    assert all(find_spec(name) is not None for name in checked)
+    for name in checked:
+        assert find_spec(name) is not None
     assert {"headway.tasks", "headway.models", "headway.replace", "headway.theory"} <= {
         *checked
     }

@@ -23,19 +23,21 @@ HEADWAY = [sys.executable, "-m", "headway"]
 FULL = "headway: cannot print: No space left on device\n"
 
 
-CLOSED = [
-    pytest.param(
-        "theory --count --depth 1 >/dev/full", 2, FULL, marks=pytest.mark.slow
-    ),
-    pytest.param("theory --count --depth 1 | true", 141, "", marks=pytest.mark.slow),
-    pytest.param("theory --count --depth 1 >&-", 0, "", marks=pytest.mark.slow),
-    ("--help >/dev/full", 2, FULL),
-    ("dance 2>&-", 2, ""),
-    ("dance >&-", 2, "headway: verb = 'dance' is not allowed"),
-]
-
-
-@pytest.mark.parametrize(("shell", "code", "complaint"), CLOSED)
+@pytest.mark.parametrize(
+    ("shell", "code", "complaint"),
+    [
+        pytest.param(
+            "theory --count --depth 1 >/dev/full", 2, FULL, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "theory --count --depth 1 | true", 141, "", marks=pytest.mark.slow
+        ),
+        pytest.param("theory --count --depth 1 >&-", 0, "", marks=pytest.mark.slow),
+        ("--help >/dev/full", 2, FULL),
+        ("dance 2>&-", 2, ""),
+        ("dance >&-", 2, "headway: verb = 'dance' is not allowed"),
+    ],
+)
 def test_streams_that_are_full_or_closed(shell, code, complaint):
     command = f"set -o pipefail; {shlex.join(HEADWAY)} {shell}"
     done = subprocess.run(["bash", "-c", command], stderr=-1, text=True, check=False)

@@ -26,7 +26,8 @@ def dist(tmp_path_factory):
         ROOT,
     ]
     subprocess.run(command, check=True, capture_output=True)
-    (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    (source,) = folder.glob("*.tar.gz")
     return wheel, source
 
 

@@ -23,7 +23,8 @@ RUN_WHOLE = {"docs/everyday.md"}
 CODE = {"sh", "bash", "python", "toml", "json"}
 """Languages of blocks that are typed, not printed."""
 
-OWN_LOOP, DEMO = "python own_loop.py", "headway demo seed=1"
+OWN_LOOP = "python own_loop.py"
+DEMO = "headway demo seed=1"
 PRINTED = {
     ("README.md", 0): OWN_LOOP,
     ("README.md", 1): DEMO,
@@ -86,7 +87,8 @@ def is_alike(said: str, printed: str, steps: bool) -> bool:
         return True
     if not (re.fullmatch(NUMBER, said) and re.fullmatch(NUMBER, printed)):
         return False
-    first, second = float(said), float(printed)
+    first = float(said)
+    second = float(printed)
     apart = abs(first - second)
     if said.isdigit() and printed.isdigit():
         return steps and apart <= max(first, second) / 3
@@ -106,7 +108,8 @@ def unlike(said: str, printed: str, steps: bool = False) -> str | None:
     left = words_of(printed)
     parts = [words_of(part) for part in said.split("…")]
     for number, part in enumerate(parts):
-        is_first, is_last = number == 0, number == len(parts) - 1
+        is_first = number == 0
+        is_last = number == len(parts) - 1
         starts = [0] if is_first else [*range(len(left) + 1)]
         if is_last:
             starts = [start for start in starts if start == len(left) - len(part)]
@@ -135,7 +138,8 @@ class Workshop:
 
     def _typed(self, command: str) -> str:
         program, *words = shlex.split(command)
-        printed, progress = io.StringIO(), io.StringIO()
+        printed = io.StringIO()
+        progress = io.StringIO()
         with (
             contextlib.chdir(self.folder),
             contextlib.redirect_stdout(printed),
@@ -150,7 +154,8 @@ class Workshop:
 
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory):
-    folder, known = tmp_path_factory.mktemp("workshop"), dict(KINDS)
+    folder = tmp_path_factory.mktemp("workshop")
+    known = dict(KINDS)
     for path in EXAMPLES.glob("*.py"):
         shutil.copy(path, folder)
     yield Workshop(folder)
@@ -159,20 +164,21 @@ def workshop(tmp_path_factory):
     KINDS.update(known)
 
 
-CASES = [
-    pytest.param(
-        block,
-        id=f"{block[0]} {block[1]}",
-        marks=pytest.mark.slow if PRINTED.get(block) == DEMO else (),
-    )
-    for block in printed_blocks()
-]
-
-
-@pytest.mark.parametrize("block", CASES)
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(
+            block,
+            id=f"{block[0]} {block[1]}",
+            marks=pytest.mark.slow if PRINTED.get(block) == DEMO else (),
+        )
+        for block in printed_blocks()
+    ],
+)
 def test_a_block_is_what_its_command_prints(block, workshop):
     assert block in PRINTED, "name the command that prints it"
-    command, said = PRINTED[block], printed_blocks()[block]
+    command = PRINTED[block]
+    said = printed_blocks()[block]
     difference = unlike(said, workshop.printed(command), command in STEPS)
     assert difference is None, difference
 

@@ -55,12 +55,6 @@ ALONE |= {
 ALONE[Trained] = {"weights": WEIGHTS}
 """Values that a field never takes."""
 
-ON_ITS_OWN = [
-    pytest.param(cls, name, value, id=f"{cls.__name__}-{name}-{value!r}")
-    for cls, fields in ALONE.items()
-    for name, values in fields.items()
-    for value in values
-]
 SECTIONS = {
     TransformerConfig: "model",
     TrainingConfig: "training",
@@ -68,47 +62,6 @@ SECTIONS = {
 }
 PAIRS = {"layout": "pair"}
 LAST_CLAMPED = "the last clamped step"
-TOGETHER = [
-    (Conditional, {"n_chains": 5}, "from 1 to 4"),
-    (Associations, {"n_classes": 5, "n_items": 4}, ""),
-    (Recall, {"n_noise": -1, "length": 3}, ""),
-    (TwoHops, {"n_symbols": 8, "n_chains": 3}, ""),
-    (Bigrams, {**PAIRS, "asked_at": "all"}, ""),
-    (Bigrams, {**PAIRS, "asked_at": "in-context", "noise": 0.5}, ""),
-    (Bigrams, {"n_triggers": 65}, "from 1 to 64"),
-]
-TOGETHER += [
-    (Repeats, {"n_places": 7}, "at least 8"),
-    (Repeats, {"start": 50_000}, "below n_tokens"),
-    (Repeats, {"n_tokens": 50_000, "lowest": 49_999}, "at least 50042"),
-    (
-        TransformerConfig,
-        {"n_heads": 3, "d_model": 64},
-        "a divisor of model.d_model = 64",
-    ),
-]
-TOGETHER += [
-    (TrainingConfig, {"cooldown_steps": 6, "steps": 5}, "training.steps = 5"),
-    (TrainingConfig, {"train_examples": 7, "batch_size": 8}, ""),
-    (
-        TrainingConfig,
-        {"clamped_after": 9000, "steps": 9000},
-        f"below 9000, {LAST_CLAMPED}",
-    ),
-    (
-        TrainingConfig,
-        {"clamped_until": 9001, "steps": 9000},
-        "at most training.steps = 9000",
-    ),
-    (
-        TrainingConfig,
-        {"clamped_after": 4, "clamped_until": 4},
-        f"below 4, {LAST_CLAMPED}",
-    ),
-    (TrainingConfig, {"weight_decay": 0.1, "optimizer": "sgd"}, "0 with"),
-]
-"""Fields of which the first has a value that it does not take beside the others, and
-what it may be."""
 
 
 def complaint_of(cls, name, value):
@@ -116,13 +69,58 @@ def complaint_of(cls, name, value):
     return f"{section}.{name} = {value!r} is not allowed: it must be "
 
 
-@pytest.mark.parametrize(("cls", "name", "value"), ON_ITS_OWN)
+@pytest.mark.parametrize(
+    ("cls", "name", "value"),
+    [
+        pytest.param(cls, name, value, id=f"{cls.__name__}-{name}-{value!r}")
+        for cls, fields in ALONE.items()
+        for name, values in fields.items()
+        for value in values
+    ],
+)
 def test_a_value_that_a_field_never_takes_is_refused_by_name(cls, name, value):
     with refusing(complaint_of(cls, name, value)):
         cls(**{name: value})
 
 
-@pytest.mark.parametrize(("cls", "fields", "allowed"), TOGETHER)
+@pytest.mark.parametrize(
+    ("cls", "fields", "allowed"),
+    [
+        (Conditional, {"n_chains": 5}, "from 1 to 4"),
+        (Associations, {"n_classes": 5, "n_items": 4}, ""),
+        (Recall, {"n_noise": -1, "length": 3}, ""),
+        (TwoHops, {"n_symbols": 8, "n_chains": 3}, ""),
+        (Bigrams, {**PAIRS, "asked_at": "all"}, ""),
+        (Bigrams, {**PAIRS, "asked_at": "in-context", "noise": 0.5}, ""),
+        (Bigrams, {"n_triggers": 65}, "from 1 to 64"),
+        (Repeats, {"n_places": 7}, "at least 8"),
+        (Repeats, {"start": 50_000}, "below n_tokens"),
+        (Repeats, {"n_tokens": 50_000, "lowest": 49_999}, "at least 50042"),
+        (
+            TransformerConfig,
+            {"n_heads": 3, "d_model": 64},
+            "a divisor of model.d_model = 64",
+        ),
+        (TrainingConfig, {"cooldown_steps": 6, "steps": 5}, "training.steps = 5"),
+        (TrainingConfig, {"train_examples": 7, "batch_size": 8}, ""),
+        (
+            TrainingConfig,
+            {"clamped_after": 9000, "steps": 9000},
+            f"below 9000, {LAST_CLAMPED}",
+        ),
+        (
+            TrainingConfig,
+            {"clamped_until": 9001, "steps": 9000},
+            "at most training.steps = 9000",
+        ),
+        (
+            TrainingConfig,
+            {"clamped_after": 4, "clamped_until": 4},
+            f"below 4, {LAST_CLAMPED}",
+        ),
+        (TrainingConfig, {"weight_decay": 0.1, "optimizer": "sgd"}, "0 with"),
+    ],
+)
 def test_a_value_that_cannot_be_is_refused_by_name(cls, fields, allowed):
     name, value = next(iter(fields.items()))
     with refusing(complaint_of(cls, name, value), allowed):
@@ -140,44 +138,7 @@ def test_what_is_no_device(device):
 K_HOP = Hops(n_places=8)
 OF_HOPS = r"training\.curriculum\.hops = "
 GAPS = [(3, 1), (1, 2), (1, 1, 3), (1, 4)]
-CURRICULA = [
-    (Retrieval(1), Deepening(), "one depth only"),
-    (Hops(), Deepening(), "it is for a chain under the causal mask"),
-    (Conditional(), Deepening(), "one depth only"),
-    (Conditional(), Mixture(), "^training.curriculum = mixture .* one depth"),
-    (Retrieval(2, order="shallow-first"), Mixture(), "one depth only"),
-    (Retrieval(3), Gaps(()), OF_HOPS + r"\(\) .* rise to 3, the number of hops"),
-    *((Retrieval(3), Gaps(hops), OF_HOPS) for hops in GAPS),
-]
-CURRICULA += [
-    (K_HOP, FinalHop(), "^training.curriculum = final_hop .* asks for one hop"),
-    (K_HOP, FinalMixture(), "= final_mixture .* one hop"),
-    (Conditional(), PerLayer(), "= per_layer .* hops of one chain"),
-    (K_HOP, PerLayer(), "= per_layer"),
-    (
-        Retrieval(5),
-        PerLayer(),
-        r"^model\.n_layers = 4 .* at least 5, the number of hops",
-    ),
-]
 RANDOM = Scheduled("random")
-CURRICULA += [
-    (Retrieval(1), RANDOM, "= scheduled .* several hops"),
-    (K_HOP, RANDOM, "= scheduled .* several hops"),
-    (Composition(asked=(4,)), RANDOM, "= scheduled"),
-]
-CURRICULA += [
-    (
-        Retrieval(),
-        Scheduled("falling", 10),
-        r"curriculum\.every = 10 .* last of 3 stages",
-    ),
-    (Conditional(), Scheduled("rising", 10), r"curriculum\.every"),
-    (Retrieval(2), Growing(20), r"curriculum\.every = 20 .* training.steps = 20"),
-    (Conditional(), Growing(2), "= growing .* one depth"),
-    (K_HOP, Trained("W_K > W_V", 20), "curriculum.every = 20 is not allowed"),
-]
-"""A task, a curriculum that is not for it, and what is told."""
 SGD = {
     "steps": 20,
     "cooldown_steps": 0,
@@ -196,7 +157,39 @@ def refused(task, model, training, complaint):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(("task", "curriculum", "complaint"), CURRICULA)
+@pytest.mark.parametrize(
+    ("task", "curriculum", "complaint"),
+    [
+        (Retrieval(1), Deepening(), "one depth only"),
+        (Hops(), Deepening(), "it is for a chain under the causal mask"),
+        (Conditional(), Deepening(), "one depth only"),
+        (Conditional(), Mixture(), "^training.curriculum = mixture .* one depth"),
+        (Retrieval(2, order="shallow-first"), Mixture(), "one depth only"),
+        (Retrieval(3), Gaps(()), OF_HOPS + r"\(\) .* rise to 3, the number of hops"),
+        *((Retrieval(3), Gaps(hops), OF_HOPS) for hops in GAPS),
+        (K_HOP, FinalHop(), "^training.curriculum = final_hop .* asks for one hop"),
+        (K_HOP, FinalMixture(), "= final_mixture .* one hop"),
+        (Conditional(), PerLayer(), "= per_layer .* hops of one chain"),
+        (K_HOP, PerLayer(), "= per_layer"),
+        (
+            Retrieval(5),
+            PerLayer(),
+            r"^model\.n_layers = 4 .* at least 5, the number of hops",
+        ),
+        (Retrieval(1), RANDOM, "= scheduled .* several hops"),
+        (K_HOP, RANDOM, "= scheduled .* several hops"),
+        (Composition(asked=(4,)), RANDOM, "= scheduled"),
+        (
+            Retrieval(),
+            Scheduled("falling", 10),
+            r"curriculum\.every = 10 .* last of 3 stages",
+        ),
+        (Conditional(), Scheduled("rising", 10), r"curriculum\.every"),
+        (Retrieval(2), Growing(20), r"curriculum\.every = 20 .* training.steps = 20"),
+        (Conditional(), Growing(2), "= growing .* one depth"),
+        (K_HOP, Trained("W_K > W_V", 20), "curriculum.every = 20 is not allowed"),
+    ],
+)
 def test_a_curriculum_that_is_not_for_the_task_is_refused(task, curriculum, complaint):
     refused(task, {}, {**SGD, "curriculum": curriculum}, complaint)
 

@@ -18,6 +18,7 @@ from headway.replace import Bench, Paths
 from headway.settings import users_factories, usual_factories, usual_settings
 from headway.tasks import Batch, Conditional, Hops, Retrieval, Vectors, check_task
 from headway.tasks.base import Task
+from sampling import seeded
 from two_back import LENGTH, TOKENS, LooksBack, TwoBackTold
 
 FEW = {"sequences": 16}
@@ -90,20 +91,14 @@ SETTINGS = {
 
 def settings_now():
     return (
-        *(
-            torch.get_default_dtype(),
-            torch.get_default_device(),
-            torch.get_num_threads(),
-        ),
-        *(
-            torch.is_anomaly_enabled(),
-            torch.is_inference_mode_enabled(),
-            torch.is_grad_enabled(),
-        ),
-        *(
-            torch.is_autocast_enabled("cpu"),
-            torch.are_deterministic_algorithms_enabled(),
-        ),
+        torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.get_num_threads(),
+        torch.is_anomaly_enabled(),
+        torch.is_inference_mode_enabled(),
+        torch.is_grad_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
 
@@ -221,9 +216,9 @@ def test_tasks_are_sound(task, set_by_user):
 
 @pytest.mark.parametrize("task", TASKS[:3], ids=lambda task: task.kind)
 def test_headways_tasks_draw_the_same(task):
-    expected = task.sample(4, torch.Generator().manual_seed(0))
+    expected = task.sample(4, seeded(0))
     with default_dtype(torch.float64):
-        found = copy.copy(task).sample(4, torch.Generator().manual_seed(0))
+        found = copy.copy(task).sample(4, seeded(0))
     assert torch.equal(found.inputs, expected.inputs)
     assert found.inputs.dtype == expected.inputs.dtype
 
@@ -310,7 +305,9 @@ def test_algorithms_are_deterministic_if_the_user_wants_them_so():
 
 
 def test_of_two_threads_the_last_puts_back_what_the_user_has_set():
-    first_entered, second_entered, first_left = (threading.Event() for _ in range(3))
+    first_entered = threading.Event()
+    second_entered = threading.Event()
+    first_left = threading.Event()
     seen_by_second = []
 
     def first():
@@ -340,23 +337,23 @@ def test_of_two_threads_the_last_puts_back_what_the_user_has_set():
 
 
 def test_paths_are_patched_the_same(set_by_user):
-    task, generator = TwoBackTold(), torch.Generator().manual_seed(0)
+    task = TwoBackTold()
+    generator = seeded(0)
     with usual_factories():
-        clean, corrupted = (task.sample(8, generator) for _ in range(2))
+        clean = task.sample(8, generator)
+        corrupted = task.sample(8, generator)
     effects = patch_all(MODEL, task, clean, corrupted, at=["L0.H0 two back"])
     assert effects.normalised.item() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_bench_under_other_types_gives_the_same_losses():
-    task, config = (
-        Retrieval(depth=1, n_chains=2),
-        TransformerConfig(n_layers=2, d_model=16),
-    )
+    task = Retrieval(depth=1, n_chains=2)
+    config = TransformerConfig(n_layers=2, d_model=16)
 
     def loss():
         size = task.d_input, task.d_target, task.length, task.n_chains
         model = Transformer(config, *size).eval()
-        bench = Bench(model, task, task.sample(8, torch.Generator().manual_seed(0)))
+        bench = Bench(model, task, task.sample(8, seeded(0)))
         return bench.loss(
             dict.fromkeys(bench.heads, Paths(frozenset({"s0←s0"}), "uniform"))
         )

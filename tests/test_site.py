@@ -17,8 +17,14 @@ from headway.report.schema import ADAPTER
 
 ROOT = Path(__file__).parent.parent
 MAIN = [
-    *("index.html", "quickstart.html", "report.html", "gallery.html", "circuits.html"),
-    *("your-own-task.html", "notebooks/a-circuit-emerges.html", "reference/verbs.html"),
+    "index.html",
+    "quickstart.html",
+    "report.html",
+    "gallery.html",
+    "circuits.html",
+    "your-own-task.html",
+    "notebooks/a-circuit-emerges.html",
+    "reference/verbs.html",
     "experiments/paper.html",
 ]
 

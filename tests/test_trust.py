@@ -76,7 +76,8 @@ def test_what_a_script_records_is_found_by_others_and_no_other_function_is_calle
     Path("made.py").write_text(OWN)
     Path("record.py").write_text(RECORD.format(tests=str(TASK.parents[1])))
     done = subprocess.run([sys.executable, "record.py"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
+    assert done.returncode == 0
     # To record it, to try it, and to build it again.
     assert done.stdout.count("make called") == 3
     headway.discover("run", threshold=10.0, sequences=8)
@@ -134,7 +135,8 @@ def test_a_link_or_another_place_of_a_trusted_file_is_not_it(tmp_path):
 
 
 def test_what_is_executed_is_what_was_read(tmp_path, monkeypatch):
-    file, read = tmp_path / "mine.py", userfile.read_bytes
+    file = tmp_path / "mine.py"
+    read = userfile.read_bytes
 
     def exchanged(path):
         content = read(path)
@@ -204,16 +206,17 @@ def test_many_processes_write_one_list():
     [
         ("sweep", "fast", *SMALL, "--workers", "1", "--folder", "{0}/sweep"),
         (
-            *(
-                "arena",
-                "--families",
-                "planted",
-                "--methods",
-                "attention",
-                "--first",
-                "2",
-            ),
-            *("--workers", "2", "--out", "{0}/arena"),
+            "arena",
+            "--families",
+            "planted",
+            "--methods",
+            "attention",
+            "--first",
+            "2",
+            "--workers",
+            "2",
+            "--out",
+            "{0}/arena",
         ),
     ],
 )

@@ -33,7 +33,8 @@ def test_neighbours_of_one_name_are_told_apart(tmp_path, late):
     """When a file is loaded, or later, in a function; through others, and in a
     circle.
     """
-    before, names = list(sys.path), set(sys.modules)
+    before = list(sys.path)
+    names = set(sys.modules)
     body = (
         "    from helper import NUMBER\n    import parts.one\n    return NUMBER "
         "+ parts.one.ONE"
@@ -47,8 +48,11 @@ def test_neighbours_of_one_name_are_told_apart(tmp_path, late):
         (folder / "helper.py").write_text("from deeper import NUMBER\n")
         (folder / "deeper.py").write_text(f"import helper\nNUMBER = {number}\n")
         (folder / "mine.py").write_text(text)
-    first, second = (load(tmp_path / name / "mine.py") for name in ("10", "20"))
-    assert (first.number(), second.number(), first.number()) == (11, 21, 11)
+    first = load(tmp_path / "10" / "mine.py")
+    second = load(tmp_path / "20" / "mine.py")
+    assert first.number() == 11
+    assert second.number() == 21
+    assert first.number() == 11
     assert load(tmp_path / "10" / "mine.py") is first
     assert sys.path == before
     assert not {"helper", "deeper", "parts"} & (set(sys.modules) - names)

@@ -10,7 +10,8 @@ from torch import nn
 
 from headway import Batch, Edges, Task
 
-TOKENS, LENGTH = 6, 10
+TOKENS = 6
+LENGTH = 10
 WIDTH = 2 * TOKENS + LENGTH
 TOKEN = slice(TOKENS)
 PLACE = slice(TOKENS, TOKENS + LENGTH)
@@ -50,15 +51,14 @@ class LooksBack(nn.Module):
 
     def __init__(self, layers=1, attend=attended, call=None):
         super().__init__()
-        self.token, self.place = (
-            nn.Embedding(TOKENS, WIDTH),
-            nn.Embedding(LENGTH, WIDTH),
-        )
+        self.token = nn.Embedding(TOKENS, WIDTH)
+        self.place = nn.Embedding(LENGTH, WIDTH)
         self.maps = nn.ModuleList(
             nn.Linear(WIDTH, 4 * WIDTH, bias=False) for _ in range(layers)
         )
         self.out = nn.Linear(WIDTH, TOKENS, bias=False)
-        self.attend, self.call = attend, call
+        self.attend = attend
+        self.call = call
         with torch.no_grad():
             self.fill()
 

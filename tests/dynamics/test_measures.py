@@ -16,7 +16,8 @@ NAN = math.nan
 
 
 def bench_of(kind, targets, columns=(0,)):
-    batch, task = Mock(targets=targets), Mock(targets=kind)
+    batch = Mock(targets=targets)
+    task = Mock(targets=kind)
     return Mock(Bench, batch=batch, task=task, columns=list(columns))
 
 
@@ -30,7 +31,8 @@ def test_r2_compares_with_the_mean_over_sequences():
     0.5.
     """
     bench = bench_of(Vectors(1), torch.zeros(2, 1, 1, 1))
-    intact, altered = numbers([1.0], [3.0]), numbers([1.5], [2.5])
+    intact = numbers([1.0], [3.0])
+    altered = numbers([1.5], [2.5])
     assert r2(bench, altered, intact) == pytest.approx(1 - 0.5 / 2)
     assert r2(bench, intact, intact) == 1.0
     assert r2(bench, intact, numbers([2.0], [2.0])) is None
@@ -56,10 +58,8 @@ def test_sequences_agree_if_all_that_is_asked_does():
 
 
 def test_shares_are_of_what_is_asked():
-    same, asked = (
-        torch.tensor([True, True, False, False]),
-        torch.tensor([True, True, True, False]),
-    )
+    same = torch.tensor([True, True, False, False])
+    asked = torch.tensor([True, True, True, False])
     assert share(same, asked) == pytest.approx(2 / 3)
     assert share(same & False, asked & False) == 1.0
 

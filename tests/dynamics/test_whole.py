@@ -41,38 +41,50 @@ def with_a_head_more(mechanisms):
 
 
 FAR = "L5.H0 s2←s1"
-WRONG = [
-    ("circuit.json", ["circuit"], with_a_head_more, "with L3.H2"),
-    (
-        "circuit.json",
-        ["attention"],
-        lambda all: {k: [[0.1, 0.2]] for k in all},
-        "another model",
-    ),
-    (
-        "circuit.json",
-        ["evidence", "sequences"],
-        10**12,
-        "less than or equal to 1000000",
-    ),
-    ("circuit.json", ["evidence", "drawn"], 0, "greater than or equal to 1"),
-    ("circuit.json", ["evidence", "alone"], {"L0.H0": 0.1, "L0.H7": 0.1}, "with L0.H7"),
-    ("circuits.json", ["idle"], with_a_head_more, "with L3.H2"),
-    ("circuits.json", ["candidates"], [FAR], "with L5.H0"),
-    ("circuits.json", ["circuits"], [[FAR]], "with L5.H0"),
-    ("circuits.json", ["sequences"], 10**12, "less than or equal to 1000000"),
-    ("emergence.json", ["paths", 0, "path"], FAR, "with L5.H0"),
-    ("emergence.json", ["sequences"], 10**12, "less than or equal to 1000000"),
-    ("emergence.json", ["steps", -1], 10**6, "must be at most 4, the last of the run"),
-    ("emergence.json", ["hops"], {"x_7": 3.0}, "hops are of another task's"),
-    ("emergence.json", ["paths", 0, "emerged"], 1e300, "emerged"),
-    ("dependence.json", ["sequences"], 0, "greater than or equal to 1"),
-    ("certificate.json", ["circuit"], with_a_head_more, "with L3.H2"),
-    ("certificate.json", ["step"], 10**6, "must be at most 4, the last of the run"),
-]
 
 
-@pytest.mark.parametrize(("name", "way", "value", "told"), WRONG)
+@pytest.mark.parametrize(
+    ("name", "way", "value", "told"),
+    [
+        ("circuit.json", ["circuit"], with_a_head_more, "with L3.H2"),
+        (
+            "circuit.json",
+            ["attention"],
+            lambda all: {k: [[0.1, 0.2]] for k in all},
+            "another model",
+        ),
+        (
+            "circuit.json",
+            ["evidence", "sequences"],
+            10**12,
+            "less than or equal to 1000000",
+        ),
+        ("circuit.json", ["evidence", "drawn"], 0, "greater than or equal to 1"),
+        (
+            "circuit.json",
+            ["evidence", "alone"],
+            {"L0.H0": 0.1, "L0.H7": 0.1},
+            "with L0.H7",
+        ),
+        ("circuits.json", ["idle"], with_a_head_more, "with L3.H2"),
+        ("circuits.json", ["candidates"], [FAR], "with L5.H0"),
+        ("circuits.json", ["circuits"], [[FAR]], "with L5.H0"),
+        ("circuits.json", ["sequences"], 10**12, "less than or equal to 1000000"),
+        ("emergence.json", ["paths", 0, "path"], FAR, "with L5.H0"),
+        ("emergence.json", ["sequences"], 10**12, "less than or equal to 1000000"),
+        (
+            "emergence.json",
+            ["steps", -1],
+            10**6,
+            "must be at most 4, the last of the run",
+        ),
+        ("emergence.json", ["hops"], {"x_7": 3.0}, "hops are of another task's"),
+        ("emergence.json", ["paths", 0, "emerged"], 1e300, "emerged"),
+        ("dependence.json", ["sequences"], 0, "greater than or equal to 1"),
+        ("certificate.json", ["circuit"], with_a_head_more, "with L3.H2"),
+        ("certificate.json", ["step"], 10**6, "must be at most 4, the last of the run"),
+    ],
+)
 def test_a_finding_of_another_model_is_told_and_shown_nowhere(
     copy, name, way, value, told
 ):
@@ -135,7 +147,8 @@ def test_verdicts_know_what_was_found_later(copy):
     assert again.discovery == found
     assert again.circuits == every
     assert verdicts(again.discovery) == verdicts(found)
-    assert (found.seconds is None, again.discovery.seconds) == (False, None)
+    assert (found.seconds is None) is False
+    assert again.discovery.seconds is None
     before = (copy / "circuits.json").read_bytes()
     every_circuit(copy, sequences=8, most=50)
     assert (copy / "circuits.json").read_bytes() == before

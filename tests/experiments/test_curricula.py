@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
@@ -32,7 +33,7 @@ from headway_experiments.curricula import (
     read_by_layers,
 )
 from headway_experiments.tasks import Bigrams, Composition
-from sampling import depth_of, stream_of
+from sampling import depth_of, seeded, stream_of
 
 
 def asked(stream: Stream, step: int) -> tuple[int, ...]:
@@ -131,15 +132,15 @@ def test_a_random_hop_is_each_about_equally_often():
         assert 70 <= count <= 130
 
 
-SCHEDULES = [
-    Growing(4),
-    Scheduled("rising", 4),
-    Scheduled("falling", 4),
-    Scheduled("random"),
-]
-
-
-@pytest.mark.parametrize("curriculum", SCHEDULES)
+@pytest.mark.parametrize(
+    "curriculum",
+    [
+        Growing(4),
+        Scheduled("rising", 4),
+        Scheduled("falling", 4),
+        Scheduled("random"),
+    ],
+)
 def test_a_run_is_judged_on_the_whole_task(tiny, with_training, tmp_path, curriculum):
     config = with_training(tiny, curriculum=curriculum)
     run = train(config, tmp_path / "run")
@@ -171,7 +172,7 @@ def test_every_hop_is_read_out_after_its_layer():
     first, last = read_by_layers(model, inputs, 2)
     assert torch.equal(last, model(inputs))
     model.blocks = model.blocks[:3]  # ⌈5/2⌉
-    torch.testing.assert_close(first, model(inputs))
+    assert_close(first, model(inputs))
 
 
 @pytest.fixture
@@ -224,7 +225,7 @@ def test_gaps_leave_hops_out():
     assert gaps.hops == ("x_1", "x_3")
     assert gaps.d_target == 8
     assert gaps.hop_order == [("x_1", "x_3")]
-    draws = task.draw(5, torch.Generator().manual_seed(0))
+    draws = task.draw(5, seeded(0))
     every = task.assemble(draws)
     some = gaps.assemble(draws)
     assert torch.equal(some.targets, every.targets[:, :, [0, 2]])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
@@ -41,30 +42,25 @@ def tokens(weights: str | None = None, every: int = 200, **training) -> RunConfi
 
 def moved(run: Run, first: int, last: int) -> set[str]:
     """The weights, by TransformerLens' names, that are not the same at two steps."""
-    before, after = (run.model(step).state_dict() for step in (first, last))
-    names = {
-        "embed.weight": ["W_E"],
-        "pos_embed.weight": ["W_pos"],
-        "unembed.weight": ["W_U"],
-    }
+    before = by_name(run.model(first))
+    after = by_name(run.model(last))
+    return {name for name in before if not torch.equal(before[name], after[name])}
+
+
+def by_name(model) -> dict[str, torch.Tensor]:
+    """Weights by TransformerLens' names; biases by their own."""
+    weights = model.state_dict()
+    for own, name in (("embed", "W_E"), ("pos_embed", "W_pos"), ("unembed", "W_U")):
+        weights[name] = weights.pop(f"{own}.weight")
+    ends = {"attn.out": "W_O", "mlp.up": "W_in", "mlp.down": "W_out"}
     for layer in range(2):
-        names[f"blocks.{layer}.attn.qkv.weight"] = [
-            f"W_{name}.{layer}" for name in "QKV"
-        ]
-        ends = {"attn.out": "W_O", "mlp.up": "W_in", "mlp.down": "W_out"}
-        names |= {
-            f"blocks.{layer}.{key}.weight": [f"{w}.{layer}"] for key, w in ends.items()
-        }
-    found = set()
-    for key in before:  # a bias goes by its own name
-        told = names.get(key, [key])
-        parts = zip(
-            told,
-            *(state[key].chunk(len(told)) for state in (before, after)),
-            strict=True,
-        )
-        found |= {name for name, a, b in parts if not torch.equal(a, b)}
-    return found
+        block = f"blocks.{layer}"
+        parts = weights.pop(f"{block}.attn.qkv.weight").chunk(3)
+        for name, part in zip("QKV", parts, strict=True):
+            weights[f"W_{name}.{layer}"] = part
+        for own, name in ends.items():
+            weights[f"{name}.{layer}"] = weights.pop(f"{block}.{own}.weight")
+    return weights
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -90,12 +86,14 @@ def test_stages_come_one_after_the_other(tmp_path, optimizer):
 def test_a_stage_may_have_rates_of_its_own(tmp_path):
     plain = tokens(weights="W_U > W_E", every=1, steps=2, momentum=0.0)
     scaled = tokens(weights="W_U > 3 W_E", every=1, steps=2, momentum=0.0)
-    moves = []
-    for i, config in enumerate((plain, scaled)):
-        run = train(config, tmp_path / str(i))
-        weights = [run.model(step).embed.weight for step in (1, 2)]
-        moves.append(weights[1] - weights[0])
-    assert torch.allclose(moves[1], 3 * moves[0], atol=1e-6)
+
+    def step_of(name, config):
+        """How the second step moves an embedding."""
+        run = train(config, tmp_path / name)
+        return run.model(2).embed.weight - run.model(1).embed.weight
+
+    threefold = 3 * step_of("plain", plain)
+    assert_close(step_of("scaled", scaled), threefold, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
@@ -116,13 +114,15 @@ def test_stages_resume_as_if_nothing_had_happened(tmp_path, momentum):
 def test_descent_is_that_of_torch(tmp_path):
     config = tokens(weights="W_U", steps=1, momentum=0.0)
     run = train(config, tmp_path / "run")
-    batch = Stream(config).asked(1)[1]
+    _, batch = Stream(config).asked(1)
     model = run.new_model()
-    asked = batch.targets != IGNORE_INDEX
-    logits = model(batch.inputs)[:, :, None].expand(*batch.targets.shape, -1)
-    F.cross_entropy(logits[asked], batch.targets[asked]).backward()
-    expected = model.unembed.weight - 0.5 * model.unembed.weight.grad
-    assert torch.allclose(run.model().unembed.weight, expected, atol=1e-6)
+    is_asked = batch.targets != IGNORE_INDEX
+    by_query = model(batch.inputs)[:, :, None]
+    logits = by_query.expand(*batch.targets.shape, -1)
+    F.cross_entropy(logits[is_asked], batch.targets[is_asked]).backward()
+    weight = model.unembed.weight
+    expected = weight - 0.5 * weight.grad
+    assert_close(run.model().unembed.weight, expected, atol=1e-6, rtol=1e-5)
 
 
 def test_linear_attention_takes_the_scores_for_the_pattern():
@@ -136,7 +136,7 @@ def test_linear_attention_takes_the_scores_for_the_pattern():
     q, k, v = attn.qkv(x).chunk(3, dim=-1)
     scores = (q @ k.mT / 8**0.5).tril()
     expected = model.unembed(x + attn.out(scores @ v))
-    assert torch.allclose(model(inputs), expected, atol=1e-6)
+    assert_close(model(inputs), expected, atol=1e-6, rtol=1e-5)
 
 
 def test_memories_start_from_nothing():
@@ -144,8 +144,8 @@ def test_memories_start_from_nothing():
         2, 16, 1, norm="none", init="associative", positions="none"
     )
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
-    # Places do not count.
-    assert model.embedded(torch.zeros(1, 4).long()).std(1).max() == 0
+    alike = model.embedded(torch.zeros(1, 4).long())
+    assert alike.std(1).max() == 0  # places do not count
     for layer, block in enumerate(model.layers):
         query, key, value = block.attn.qkv.weight.chunk(3)
         assert torch.equal(query, torch.eye(16))
@@ -160,20 +160,23 @@ def test_embeddings_can_be_orthonormal():
     config = TransformerConfig(2, 22, 1, d_mlp=0, norm="none", init="orthonormal")
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
     embedded = torch.cat([model.embed.weight, model.pos_embed.weight])
-    every = torch.cat([embedded, embedded @ moves(model, 0).T])
-    assert torch.allclose(every @ every.T, torch.eye(22), atol=1e-5)
-    read = model.unembed.weight
-    assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)
+    moved_on = embedded @ moves(model, 0).T
+    for vectors in (torch.cat([embedded, moved_on]), model.unembed.weight):
+        products = vectors @ vectors.T
+        assert_close(products, torch.eye(len(vectors)), atol=1e-5, rtol=1e-5)
     assert not model.layers[1].attn.out.weight.any()
-    few = TransformerConfig(
-        2, 22, 1, d_head=8, d_mlp=0, norm="none", init="orthonormal"
-    )
-    narrow = TransformerConfig(2, 21, 1, d_mlp=0, norm="none", init="orthonormal")
-    for shape, vocabulary in ((few, 7), (narrow, 7), (config, None)):
-        with pytest.raises(
-            HeadwayError, match=r"model.init = 'orthonormal' .* for tokens"
-        ):
-            Transformer(shape, 7, 7, 4, 4, vocabulary=vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("d_model", "d_head", "vocabulary"), [(22, 8, 7), (21, None, 7), (22, None, None)]
+)
+def test_what_has_no_room_for_orthonormal_embeddings_is_refused(
+    d_model, d_head, vocabulary
+):
+    shape = {"d_head": d_head, "d_mlp": 0, "norm": "none", "init": "orthonormal"}
+    config = TransformerConfig(2, d_model, 1, **shape)
+    with pytest.raises(HeadwayError, match=r"model.init = 'orthonormal' .* for tokens"):
+        Transformer(config, 7, 7, 4, 4, vocabulary=vocabulary)
 
 
 def test_a_weight_that_the_model_lacks_is_told(tmp_path):

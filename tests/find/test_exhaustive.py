@@ -104,7 +104,8 @@ class Drawn:
             freed = [mechanisms(s, self.idle, layer, choosing) for s in self.sets]
             worst = [*map(max, worst, slow_losses(self.bench, freed))]
         better = sum(loss < worst[0] for loss in worst) / len(worst)
-        self.worst, self.threshold = worst, between(worst, better * rng.uniform(0, 0.9))
+        self.worst = worst
+        self.threshold = between(worst, better * rng.uniform(0, 0.9))
 
     def brute(self):
         """Sets below the threshold of which no proper subset is: by the definition."""
@@ -169,11 +170,11 @@ def test_what_a_run_keeps(run, capsys):
     found = discover(run, **quick)
     told = []
     every = every_circuit(run, most=999, watch=lambda *so_far: told.append(so_far))
-    assert (
-        run.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
-    )
+    assert run.load(MinimalCircuits) == every
+    assert MinimalCircuits.from_json(every.to_json()) == every
     assert told[-1] == (len(every.candidates), every.judged, len(every.circuits))
-    assert (every.complete, every.most) == (True, 999)
+    assert every.complete is True
+    assert every.most == 999
     assert max(every.costs) < every.limit
     assert every.right == (0,)
     assert every.circuits == (tuple(found.circuit.paths),)

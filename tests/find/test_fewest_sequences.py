@@ -34,7 +34,9 @@ def test_the_fewest_sequences_are_told(function):
 @pytest.mark.parametrize("function", FEWEST)
 def test_too_few_sequences_are_refused_before_a_model_is_asked_anything(function):
     array_checks.check(False)  # as where nobody tests
-    model, task, count = NeverCalled(), Retrieval(), FEWEST[function] - 1
+    model = NeverCalled()
+    task = Retrieval()
+    count = FEWEST[function] - 1
     given = (partial(function, "no run"), partial(function, model, task=task))
     if function is emergence:
         given = (partial(function, "no run"), partial(function, {0: model}, task=task))

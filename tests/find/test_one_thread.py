@@ -25,7 +25,8 @@ class ValueResidual(LooksBack):
 
     def fill(self):
         super().fill()
-        first, last = self.maps[0].weight.chunk(4)[2], self.maps[-1].weight.chunk(4)[2]
+        first = self.maps[0].weight.chunk(4)[2]
+        last = self.maps[-1].weight.chunk(4)[2]
         first.copy_(last)
         last.zero_()
 
@@ -43,7 +44,8 @@ class Counting(LooksBack):
         return super().forward(tokens)
 
     def layer(self, x, at):
-        at, self.at = self.at, self.at + 1
+        at = self.at
+        self.at += 1
         return super().layer(x, at)
 
 
@@ -56,7 +58,7 @@ class Laying(LooksBack):
 
     def layer(self, x, at):
         x = super().layer(x, at)
-        self.buffer = self.buffer + 0.1 * x[..., ANSWER]
+        self.buffer += 0.1 * x[..., ANSWER]
         return x
 
 
@@ -114,7 +116,8 @@ def test_headways_own_model_is_called_by_as_many_as_are_asked_for():
 
 
 def test_threads_to_come_have_as_many_cores_as_before():
-    before, seen = torch.get_num_threads(), []
+    before = torch.get_num_threads()
+    seen = []
     torch.set_num_threads(3)
     try:
         discover(LooksBack().eval(), TwoBackTold(), trials=False, **FEW)

@@ -22,18 +22,20 @@ from headway.training import Run, resume, train
 from headway.training.files import read_tensors
 
 NAMES = (
-    *(
-        "open",
-        "fsync",
-        "replace",
-        "rename",
-        "mkdir",
-        "unlink",
-        "rmdir",
-        "link",
-        "truncate",
-    ),
-    *("ftruncate", "stat", "listdir", "scandir", "close"),
+    "open",
+    "fsync",
+    "replace",
+    "rename",
+    "mkdir",
+    "unlink",
+    "rmdir",
+    "link",
+    "truncate",
+    "ftruncate",
+    "stat",
+    "listdir",
+    "scandir",
+    "close",
 )
 WRITING = ("open", "mkdir", "write", "fsync")
 """Calls that a full disk or table of files refuses, again and again."""
@@ -55,7 +57,9 @@ class Calls:
     """
 
     def __init__(self, folder: Path, at: At):
-        self.folder, self.at, self._inside = str(folder.absolute()), at, False
+        self.folder = str(folder.absolute())
+        self.at = at
+        self._inside = False
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -147,7 +151,9 @@ class Failing:
     """
 
     def __init__(self, number: int | None, code: int = 0, on: bool = False):
-        self.number, self.code, self.on = number, code, on
+        self.number = number
+        self.code = code
+        self.on = on
         self.told: list[tuple[str, str]] = []
 
     def __call__(self, name: str, moment: str, file: Any) -> None:

@@ -19,57 +19,47 @@ from headway.training import Run
 from headway.verbs import listing
 
 WORDS = (
-    *(
-        "fast",
-        "nowhere",
-        "depth=2",
-        "depth=-1",
-        "steps=x",
-        "seed=0..3",
-        "=",
-        "a=b",
-        "1e999",
-        "--",
-    ),
-    *(
-        "status=done",
-        "nan",
-        "3",
-        "-1",
-        "0",
-        "8",
-        "99999999999999999999",
-        "1..99999999999",
-        ",",
-    ),
-    *(
-        "model.n_layers=10000000000",
-        "training.batch_size=1e9",
-        "depth=1..3",
-        "é\udcff",
-        "",
-        "\x00",
-    ),
-    *(
-        "conditional",
-        "hops",
-        "training.curriculum=growing",
-        "L0.H0 s0←s1",
-        "uniform",
-        "../..",
-        ".",
-    ),
-    *(
-        "table.csv",
-        "page.html",
-        "plan.json",
-        "[" * 2000,
-        "x" * 300,
-        "none",
-        "true",
-        "all",
-        "x.py",
-    ),
+    "fast",
+    "nowhere",
+    "depth=2",
+    "depth=-1",
+    "steps=x",
+    "seed=0..3",
+    "=",
+    "a=b",
+    "1e999",
+    "--",
+    "status=done",
+    "nan",
+    "3",
+    "-1",
+    "0",
+    "8",
+    "99999999999999999999",
+    "1..99999999999",
+    ",",
+    "model.n_layers=10000000000",
+    "training.batch_size=1e9",
+    "depth=1..3",
+    "é\udcff",
+    "",
+    "\x00",
+    "conditional",
+    "hops",
+    "training.curriculum=growing",
+    "L0.H0 s0←s1",
+    "uniform",
+    "../..",
+    ".",
+    "table.csv",
+    "page.html",
+    "plan.json",
+    "[" * 2000,
+    "x" * 300,
+    "none",
+    "true",
+    "all",
+    "x.py",
 )
 BEGINNINGS = (
     "headway.training.loop.Trainer.fit",
@@ -88,7 +78,8 @@ def command_lines(tried: Tried, count: int, seed: int, run: Run) -> None:
     A second run beside the given one makes its folder one of several.
     """
     chance = random.Random(seed)
-    here, codes = os.getcwd(), Counter[int]()
+    here = os.getcwd()
+    codes = Counter[int]()
     os.chdir(run.folder.parent)
     try:
         with ended_at_the_beginning():
@@ -134,7 +125,8 @@ def options_of(verb: str) -> tuple[str, ...]:
 
 def called(words: list[str]) -> tuple[str, int]:
     """The output of a command line, and its exit code."""
-    said, code = io.StringIO(), 0
+    said = io.StringIO()
+    code = 0
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
             cli.main(words)

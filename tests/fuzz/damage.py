@@ -19,23 +19,29 @@ from headway.report.run import run_page
 from headway.training import Run
 
 VALUES = (
-    *(
-        None,
-        True,
-        -1,
-        0,
-        0.5,
-        10**30,
-        1e308,
-        "",
-        "x",
-        "\x00",
-        "\x1b[2J",
-        "<b>",
-        "../..",
-        "9" * 50,
-    ),
-    *([], {}, [[]], {"a": 1}, "L0.H0 s0←s1", "uniform", 2**63, -(2**31), "é\u202e"),
+    None,
+    True,
+    -1,
+    0,
+    0.5,
+    10**30,
+    1e308,
+    "",
+    "x",
+    "\x00",
+    "\x1b[2J",
+    "<b>",
+    "../..",
+    "9" * 50,
+    [],
+    {},
+    [[]],
+    {"a": 1},
+    "L0.H0 s0←s1",
+    "uniform",
+    2**63,
+    -(2**31),
+    "é\u202e",
 )
 NO_JSON = (
     "NaN",
@@ -111,7 +117,8 @@ def exchanged(data: Any, way: Way, other: Callable[[Any], Any]) -> Any:
     """The data with another value at the end of a way; `...` leaves it out."""
     if not way:
         return other(data)
-    copy, (key, *rest) = data.copy(), way
+    copy = data.copy()
+    (key, *rest) = way
     copy[key] = exchanged(data[key], tuple(rest), other)
     if copy[key] is ...:
         del copy[key]
@@ -150,7 +157,8 @@ def respelt(path: Path, chance: random.Random) -> bool:
     gaps = ("", " ", "\t  ") if path.suffix == ".jsonl" else ("", " ", "\n\t", "\r\n")
 
     def spelt(value: Any) -> str:
-        gap, letters = chance.choice(gaps), chance.random() < 0.5
+        gap = chance.choice(gaps)
+        letters = chance.random() < 0.5
         if isinstance(value, dict):
             items = [
                 f"{gap}{json.dumps(key, ensure_ascii=letters)}{gap}:{spelt(one)}{gap}"
@@ -203,7 +211,8 @@ def without_what_may_be_missing(path: Path, chance: random.Random) -> bool:
 
 def with_another_number(path: Path, chance: random.Random) -> bool:
     """A number that may be what it now is."""
-    may, value = FREE.get(path.name, set()), chance.choice([0.0, 0.1, 3.5, 1e30])
+    may = FREE.get(path.name, set())
+    value = chance.choice([0.0, 0.1, 3.5, 1e30])
     return drawn(
         path,
         chance,
@@ -460,7 +469,8 @@ def altered_files(tried: Tried, count: int, seed: int, run: Run) -> None:
         seed: of the draw.
         run: with every file; as it was, afterwards.
     """
-    chance, before = random.Random(seed), Findings.of(run)
+    chance = random.Random(seed)
+    before = Findings.of(run)
     with altering(run, chance) as alter:
         for number in range(count):
             how = chance.choice([*(SOUND if number % 2 else BROKEN)])

@@ -38,57 +38,55 @@ DRAFT = f"draft-{threading.get_native_id()}"
 """The end of the names of drafts that this thread writes."""
 
 IN_A_RUN = (
-    *(
-        "figures",
-        "checkpoints",
-        "clamped",
-        "report.html",
-        "config.json",
-        "outcome.json",
-        ".lock",
-    ),
-    *(
-        "circuit.json",
-        "circuits.json",
-        "emergence.json",
-        "dependence.json",
-        "certificate.json",
-    ),
-    *("refused.json", "metrics.jsonl", "environment.json", "state.safetensors"),
-    *(
-        "circuit_0000003.json",
-        "checkpoints/step_0000003.safetensors",
-        "figures/losses.svg",
-    ),
-    *(
-        "figures/losses.png",
-        "clamped/plan.json",
-        "clamped/.lock",
-        ".state.safetensors.draft-1",
-    ),
-    *("figures/.losses.svg.draft-2", f".report.html.{DRAFT}", f".circuit.json.{DRAFT}"),
-    *(f"checkpoints/.step_0000003.safetensors.{DRAFT}", "clamped/L1.H0 s0←s2"),
-    *("clamped/L1.H0 s0←s2/checkpoints", "clamped/L1.H0 s0←s2/outcome.json"),
+    "figures",
+    "checkpoints",
+    "clamped",
+    "report.html",
+    "config.json",
+    "outcome.json",
+    ".lock",
+    "circuit.json",
+    "circuits.json",
+    "emergence.json",
+    "dependence.json",
+    "certificate.json",
+    "refused.json",
+    "metrics.jsonl",
+    "environment.json",
+    "state.safetensors",
+    "circuit_0000003.json",
+    "checkpoints/step_0000003.safetensors",
+    "figures/losses.svg",
+    "figures/losses.png",
+    "clamped/plan.json",
+    "clamped/.lock",
+    ".state.safetensors.draft-1",
+    "figures/.losses.svg.draft-2",
+    f".report.html.{DRAFT}",
+    f".circuit.json.{DRAFT}",
+    f"checkpoints/.step_0000003.safetensors.{DRAFT}",
+    "clamped/L1.H0 s0←s2",
+    "clamped/L1.H0 s0←s2/checkpoints",
+    "clamped/L1.H0 s0←s2/outcome.json",
 )
 """Places of links in a run's folder."""
 
 IN_A_SWEEP = (
-    *(
-        "plan.json",
-        ".lock",
-        "report.html",
-        "seed=0",
-        "seed=1",
-        f".plan.json.{DRAFT}",
-        "more",
-    ),
-    *(
-        "seed=0/checkpoints",
-        "seed=0/outcome.json",
-        "seed=0/metrics.jsonl",
-        "seed=1/figures",
-    ),
-    *("seed=0/.lock", "seed=1/checkpoints", f".seed=2.{DRAFT}", "seed=2"),
+    "plan.json",
+    ".lock",
+    "report.html",
+    "seed=0",
+    "seed=1",
+    f".plan.json.{DRAFT}",
+    "more",
+    "seed=0/checkpoints",
+    "seed=0/outcome.json",
+    "seed=0/metrics.jsonl",
+    "seed=1/figures",
+    "seed=0/.lock",
+    "seed=1/checkpoints",
+    f".seed=2.{DRAFT}",
+    "seed=2",
 )
 """Places of links in a sweep's folder."""
 
@@ -99,33 +97,31 @@ FOLLOWED = {
 """Places where a link would be followed by whoever writes without a look at it."""
 
 ON_A_RUN = (
-    *(
-        "report {run}",
-        "train --resume {run}",
-        "emergence {run} --sequences 8",
-        "check {run}",
-    ),
+    "report {run}",
+    "train --resume {run}",
+    "emergence {run} --sequences 8",
+    "check {run}",
     "circuit {run} --threshold 10 --sequences 8 --trials false",
     "circuit {run} --threshold 10 --sequences 8 --trials false --step 3",
     "circuit {run} --threshold 10 --sequences 8 --trials false --all --most 20",
-    *("circuit {run} --certify --agreement 0.5", "depend {run}", "runs {run}"),
+    "circuit {run} --certify --agreement 0.5",
+    "depend {run}",
+    "runs {run}",
     "circuit {run} --threshold 10 --sequences 8 --trials false --circuit "
     "{run}/circuit.json",
 )
 ON_A_FOLDER = (
-    *(
-        "runs {tree}",
-        "runs {tree} --table {tree}/table.csv",
-        "report {tree}",
-        "report {sweep}",
-    ),
-    *(
-        "sweep {sweep}",
-        "sweep {sweep} --retry-failed",
-        "report {run} {other} --out {tree}/a.html",
-    ),
-    *("runs {sweep} --table {sweep}/table.csv", "report {run} {sweep}/seed=0"),
-    *("train {fast} --folder {sweep}/seed=2", "demo {fast} --folder {sweep}/seed=2"),
+    "runs {tree}",
+    "runs {tree} --table {tree}/table.csv",
+    "report {tree}",
+    "report {sweep}",
+    "sweep {sweep}",
+    "sweep {sweep} --retry-failed",
+    "report {run} {other} --out {tree}/a.html",
+    "runs {sweep} --table {sweep}/table.csv",
+    "report {run} {sweep}/seed=0",
+    "train {fast} --folder {sweep}/seed=2",
+    "demo {fast} --folder {sweep}/seed=2",
 )
 FAST = (
     "fast depth=1 n_layers=1 d_model=8 steps=4 eval_every=2 eval_examples=4 "
@@ -244,7 +240,8 @@ def plant(world: World, folder: Path, name: str, chance: random.Random) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
-    home, counterpart = world.outside / "home", world.outside / folder.name / name
+    home = world.outside / "home"
+    counterpart = world.outside / folder.name / name
     targets = [home, home / "losses.svg", home / ".thesis.draft-2", *[counterpart] * 12]
     targets += [
         world.outside / "run",

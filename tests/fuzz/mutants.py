@@ -26,15 +26,16 @@ PATIENCE = 300
 
 FORKING = multiprocessing.get_context("forkserver")
 PRELOADED = [
-    *(
-        "beartype.door",
-        "filelock",
-        "hypothesis.strategies",
-        "jaxtyping",
-        "numpy",
-        "pydantic",
-    ),
-    *("pytest", "safetensors.torch", "scipy.special", "torch"),
+    "beartype.door",
+    "filelock",
+    "hypothesis.strategies",
+    "jaxtyping",
+    "numpy",
+    "pydantic",
+    "pytest",
+    "safetensors.torch",
+    "scipy.special",
+    "torch",
 ]
 """What all tests need but the package itself: imported once, in the process that those
 of tests are forked from, as it takes most of a check's time."""
@@ -209,7 +210,8 @@ def main() -> None:
     checks = list(dict.fromkeys(check for check, _ in faults))
     missed = 0
     with copied(PACKAGE) as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
-        package, trained = folder / PACKAGE.name, folder / "trained"
+        package = folder / PACKAGE.name
+        trained = folder / "trained"
 
         def without_fault(check: str) -> int | None:
             return ended(check, settled(folder, trained))

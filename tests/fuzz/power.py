@@ -35,7 +35,9 @@ class Disk:
     """
 
     def __init__(self, folder: Path, chance: random.Random, every: float):
-        self.folder, self.chance, self.every = folder, chance, every
+        self.folder = folder
+        self.chance = chance
+        self.every = every
         self.contents: dict[int, bytes] = {}
         self.entries: dict[int, dict[str, int]] = {}
         self.cuts: list[Files] = []

@@ -60,10 +60,8 @@ def taken_apart(folder: Path) -> Run:
     from headway.relations import Relation
     from headway.replace import Paths
 
-    shape, training = (
-        replace(CONFIG.model, n_layers=2),
-        replace(CONFIG.training, steps=6),
-    )
+    shape = replace(CONFIG.model, n_layers=2)
+    training = replace(CONFIG.training, steps=6)
     run = train(
         replace(CONFIG, model=shape, training=training), folder / "runs" / "run"
     )

@@ -59,34 +59,33 @@ def make():
 """
 
 ON_RUN = (
-    *(
-        "check",
-        "theory",
-        "circuit",
-        "circuit --certify",
-        "emergence",
-        "depend",
-        "truncate",
-    ),
-    *("report", "serve", "runs", "sweep", "train --resume"),
+    "check",
+    "theory",
+    "circuit",
+    "circuit --certify",
+    "emergence",
+    "depend",
+    "truncate",
+    "report",
+    "serve",
+    "runs",
+    "sweep",
+    "train --resume",
 )
 """The verbs that take a run's folder."""
 ON_TREE = (
-    *(
-        "runs {0}",
-        "report {0}",
-        "sweep {0}",
-        "check {0}",
-        "serve {0}",
-        "circuit {1} {2}",
-    ),
-    *(
-        "depend {1} {2}",
-        "report {1} {2}",
-        "runs {0} --table table.csv",
-        "claims --results {0}",
-    ),
-    *("reproduce fig5 --folder {0} --judge-only", "arena --out {0}"),
+    "runs {0}",
+    "report {0}",
+    "sweep {0}",
+    "check {0}",
+    "serve {0}",
+    "circuit {1} {2}",
+    "depend {1} {2}",
+    "report {1} {2}",
+    "runs {0} --table table.csv",
+    "claims --results {0}",
+    "reproduce fig5 --folder {0} --judge-only",
+    "arena --out {0}",
     "reproduce khop-depth --folder {0} --judge-only",
 )
 """Command lines on the tree, and on two runs of it."""
@@ -164,47 +163,48 @@ def linked(path: Path, to: Path) -> Path:
 
 def planted(world: World, tree: Path, run: Path) -> dict[str, str]:
     """Put Python files about a run; by its kind, how a config can name each."""
-    code, at = world.code("Stranger"), tree / "code.py"
+    code = world.code("Stranger")
+    at = tree / "code.py"
     rest = at.relative_to("/")
-    files = {
-        "higher": written(at, code),
-        "in the run": written(run / "code.py", code),
-        "beside": written(run.parent / "code.py", code),
-        "deeper": written(run / "a" / "b" / "code.py", code),
-        "far off": written(world.folder / "far" / "code.py", code),
-        "a copy of mine": written(tree / "mine.py", world.mine.read_text()),
-        "a package": written(tree / "package" / "__init__.py", code),
-        "no Python": written(tree / "code.txt", code),
-        "a link": linked(tree / "link.py", at),
-        "a link afar": linked(world.folder / "far" / f"{tree.name}.py", at),
-        "a link to mine": linked(tree / "linked" / "mine.py", world.mine),
-        "a folder's link": linked(tree / "folder", run) / "code.py",
-    }
-    texts = {
-        "here": f"/proc/self/cwd/{at.name}",
-        "root": f"/proc/self/root/{rest}",
-        "process": f"/proc/{os.getpid()}/root/{rest}",
-        "thread": f"/proc/thread-self/cwd/{at.name}",
-        "dots": f"{run}/../../{at.name}",
-        "dots from mine": f"{world.mine.parent}/../{at.relative_to(world.folder)}",
-        "mine by dots": f"{world.mine.parent}/./{world.mine.name}",
-        "slashes": f"/{at}",
-        "relative": "code.py",
-        "dot": "./code.py",
-        "below": str(at.relative_to(world.folder)),
-        "home": "~/code.py",
-        "address": f"file://{at}",
-        "a name": f"{at}:Stranger",
-        "zero": f"{at}\0",
-        "zero behind mine": f"{world.mine}\0{at}",
-        "a space": f"{at} ",
-        "a line": f"{world.mine}\n{at}",
-        "a folder": str(tree),
-        "a module": os.__file__,
-        "a test": str(Path(pytest.__file__).resolve()),
-        "mine": str(world.mine),
-    }
-    return {**{how: str(path) for how, path in files.items()}, **texts}
+    far = world.folder / "far"
+    files = {"higher": written(at, code)}
+    files["in the run"] = written(run / "code.py", code)
+    files["beside"] = written(run.parent / "code.py", code)
+    files["deeper"] = written(run / "a" / "b" / "code.py", code)
+    files["far off"] = written(far / "code.py", code)
+    files["a copy of mine"] = written(tree / "mine.py", world.mine.read_text())
+    files["a package"] = written(tree / "package" / "__init__.py", code)
+    files["no Python"] = written(tree / "code.txt", code)
+    files["a link"] = linked(tree / "link.py", at)
+    files["a link afar"] = linked(far / f"{tree.name}.py", at)
+    files["a link to mine"] = linked(tree / "linked" / "mine.py", world.mine)
+    files["a folder's link"] = linked(tree / "folder", run) / "code.py"
+    named = {how: str(path) for how, path in files.items()}
+    below = at.relative_to(world.folder)
+    mine = world.mine
+    named["here"] = f"/proc/self/cwd/{at.name}"
+    named["root"] = f"/proc/self/root/{rest}"
+    named["process"] = f"/proc/{os.getpid()}/root/{rest}"
+    named["thread"] = f"/proc/thread-self/cwd/{at.name}"
+    named["dots"] = f"{run}/../../{at.name}"
+    named["dots from mine"] = f"{mine.parent}/../{below}"
+    named["mine by dots"] = f"{mine.parent}/./{mine.name}"
+    named["slashes"] = f"/{at}"
+    named["relative"] = "code.py"
+    named["dot"] = "./code.py"
+    named["below"] = str(below)
+    named["home"] = "~/code.py"
+    named["address"] = f"file://{at}"
+    named["a name"] = f"{at}:Stranger"
+    named["zero"] = f"{at}\0"
+    named["zero behind mine"] = f"{mine}\0{at}"
+    named["a space"] = f"{at} "
+    named["a line"] = f"{mine}\n{at}"
+    named["a folder"] = str(tree)
+    named["a module"] = os.__file__
+    named["a test"] = str(Path(pytest.__file__).resolve())
+    named["mine"] = str(mine)
+    return named
 
 
 def lists(world: World, tree: Path) -> None:
@@ -264,7 +264,8 @@ def tree_of(world: World, number: int, seed: int) -> Path:
     tree = world.folder / "trees" / str(number)
     for at in range(TREE):
         case = number * TREE + at
-        chance, run = random.Random(f"{seed} {case}"), tree / "runs" / f"run{at}"
+        chance = random.Random(f"{seed} {case}")
+        run = tree / "runs" / f"run{at}"
         shutil.copytree(world.run.folder, run)
         ways = planted(world, tree, run)
         config = json.loads((run / "config.json").read_text())
@@ -295,7 +296,8 @@ def trusting(mine: Path, builder: str) -> Iterator[None]:
         source = userfile.Source.of(mine)
         userfile.keep(source.line())
         userfile.keep(source.line(builder))
-        before, path = os.getcwd(), list(sys.path)
+        before = os.getcwd()
+        path = list(sys.path)
         try:
             yield
         finally:

@@ -8,14 +8,16 @@ from headway.relations.edges import Edges
 from headway.relations.paths import AttentionPath
 from headway.replace import Circuit
 from headway.replace.exchange import Exchange
-from headway.replace.mechanism import Mean, Paths, Tabled
+from headway.replace.mechanism import Mean, Tabled
 from headway.replace.partners import partners
 from headway.tasks import Batch, Task, Tokens
 from headway_experiments.arena import compiled, planted
+from known_circuits import along
+from sampling import seeded
 
 
 def exchange_of(known, count=64):
-    given = partners(known.task, count, torch.Generator().manual_seed(77))
+    given = partners(known.task, count, seeded(77))
     return Exchange.among(known.model, known.task, given)
 
 
@@ -23,6 +25,11 @@ def exchange_of(known, count=64):
 def two_hops():
     known = compiled(2)
     return exchange_of(known), Circuit.of(sorted(known.required))
+
+
+def named(head):
+    layer, number = head
+    return f"L{layer}.H{number}"
 
 
 def test_the_circuit_of_a_compiled_model_has_three_yeses(two_hops):
@@ -62,7 +69,7 @@ def test_a_needed_head_by_its_mean_is_named(two_hops):
     exchange, right = two_hops
     top = right.useful_heads[-1]
     broken = judge(exchange, right.replacing(top, Mean())).broken()
-    assert broken["complete"] == [f"L{top[0]}.H{top[1]}"]
+    assert broken["complete"] == [named(top)]
 
 
 def test_a_head_that_attends_by_place_may_be_said_to(two_hops):
@@ -72,8 +79,14 @@ def test_a_head_that_attends_by_place_may_be_said_to(two_hops):
     stated = judge(exchange, right.replacing(first, Mean()))
     assert stated.heads[0].role == "by place"
     assert {"enough", "complete"}.isdisjoint(stated.broken())
-    silent = judge(exchange, right.replacing(first, Paths(frozenset())))
-    assert silent.broken()["complete"] == [f"L{first[0]}.H{first[1]}"]
+    silent = judge(exchange, right.replacing(first, along()))
+    assert silent.broken()["complete"] == [named(first)]
+
+
+def distances(length):
+    """How far behind every query every key is."""
+    place = torch.arange(length)
+    return place[:, None] - place
 
 
 class Backward(torch.nn.Module):
@@ -87,14 +100,12 @@ class Backward(torch.nn.Module):
         self.writes = torch.arange(n_heads) < n_writing
 
     def forward(self, tokens):
-        length = tokens.shape[1]
-        back = torch.arange(length)[:, None] - torch.arange(length)
-        scores = torch.where(back == self.distance, 20.0, 0.0).masked_fill(
-            back < 0, -torch.inf
-        )
-        pattern = scores.expand(len(tokens), len(self.writes), -1, -1).softmax(-1)
-        values = torch.nn.functional.one_hot(tokens, 6).float()[:, None]
-        read = pattern @ values
+        back = distances(tokens.shape[1])
+        scores = torch.where(back == self.distance, 20.0, 0.0)
+        scores = scores.masked_fill(back < 0, -torch.inf)
+        several = scores.expand(len(tokens), len(self.writes), -1, -1)
+        values = torch.nn.functional.one_hot(tokens, 6).float()
+        read = several.softmax(-1) @ values[:, None]
         return 20 * torch.einsum("bhqv,h->bqv", read, self.writes.float())
 
 
@@ -108,7 +119,8 @@ class TwoBack(Task, registered=False):
         return (torch.randint(6, (count, 10), generator=generator),)
 
     def assemble(self, draws):
-        return Batch(draws[0], draws[0][:, :-2, None])
+        (tokens,) = draws
+        return Batch(tokens, tokens[:, :-2, None])
 
 
 @dataclass(frozen=True)
@@ -116,15 +128,14 @@ class LateTwoBack(TwoBack, registered=False):
     """The same, with a relation that only the last positions have."""
 
     def relations(self, batch):
-        length = batch.inputs.shape[1]
-        back = torch.arange(length)[:, None] - torch.arange(length)
-        is_late = torch.arange(length)[:, None] >= 6
-        cells = (back == 2) & is_late
-        return {"late": Edges.where(cells.expand(len(batch.inputs), -1, -1))}
+        count, length = batch.inputs.shape
+        is_two_back = distances(length) == 2
+        is_two_back[:6] = False
+        return {"late": Edges.where(is_two_back.expand(count, -1, -1))}
 
 
 def backward(task, **sizes):
-    given = partners(task, 64, torch.Generator().manual_seed(77))
+    given = partners(task, 64, seeded(77))
     return Exchange.among(Backward(**sizes).eval(), task, given)
 
 
@@ -139,9 +150,12 @@ def test_the_shape_of_a_head_shows_when_its_twin_is_exchanged():
     assert wrong.broken() == {"enough": ["L0.H1 hard while L0.H0 is exchanged"]}
 
 
+ONE_HEAD = Circuit.of([AttentionPath.of(0, 0, "2 back")])
+
+
 def test_idle_heads_of_a_layer_are_exchanged_at_once():
     exchange = backward(TwoBack(), n_heads=24, n_writing=1)
-    judged = judge(exchange, Circuit.of([AttentionPath.of(0, 0, "2 back")]))
+    judged = judge(exchange, ONE_HEAD)
     assert judged.broken() == {}
     assert {one.role for one in judged.heads} == {"not needed"}
     assert len(judged.heads) == 23
@@ -150,7 +164,7 @@ def test_idle_heads_of_a_layer_are_exchanged_at_once():
 
 def test_a_head_that_votes_is_found_among_idle_ones_of_its_layer():
     exchange = backward(TwoBack(), n_heads=6, n_writing=2)
-    judged = judge(exchange, Circuit.of([AttentionPath.of(0, 0, "2 back")]))
+    judged = judge(exchange, ONE_HEAD)
     assert judged.broken()["complete"] == ["L0.H1"]
 
 
@@ -158,9 +172,8 @@ def test_rows_without_a_path_may_be_said_to_be_by_place():
     exchange = backward(LateTwoBack(), n_heads=1, n_writing=1)
     silent = Circuit.of([AttentionPath.of(0, 0, "late")])
     stated = silent.filled("mean")
-    assert judge(exchange, silent).broken()["complete"] == [
-        "L0.H0, rows without a path"
-    ]
+    broken = judge(exchange, silent).broken()
+    assert broken["complete"] == ["L0.H0, rows without a path"]
     assert judge(exchange, stated).broken() == {}
 
 
@@ -169,8 +182,9 @@ class MostlyStill(TwoBack, registered=False):
     """All tokens but the first are the same."""
 
     def draw(self, count, generator):
-        first = torch.randint(6, (count, 1), generator=generator)
-        return (torch.cat([first, torch.zeros(count, 9, dtype=torch.long)], 1),)
+        tokens = torch.zeros(count, 10, dtype=torch.long)
+        tokens[:, :1] = torch.randint(6, (count, 1), generator=generator)
+        return (tokens,)
 
 
 def test_answers_that_no_exchange_changes_do_not_dilute_a_cost():
@@ -186,23 +200,27 @@ class Length(torch.nn.Module):
     """
 
     def forward(self, tokens):
-        length = tokens.shape[1]
-        is_there = tokens != Tailed.PAD
-        scores = torch.zeros(len(tokens), 1, length, length)
-        pattern = scores.masked_fill(~is_there[:, None, None], -torch.inf).softmax(-1)
-        first = torch.zeros(len(tokens), length)
-        first[:, 0] = 1.0
-        read = pattern[:, 0] @ torch.stack([first, tokens.float()], 2)
-        share, told = read.split(1, 2)
-        lengths = torch.arange(Tailed.LONGEST + 1)
-        return told - 4 * (1 / share.clamp(min=0.1) - lengths).square()
+        count, length = tokens.shape
+        is_padding = tokens == Tailed.PAD
+        scores = torch.zeros(count, 1, length, length)
+        scores.masked_fill_(is_padding[:, None, None], -torch.inf)
+        pattern = scores.softmax(-1)
+        values = torch.zeros(count, length, 2)
+        values[:, 0, 0] = 1.0
+        values[..., 1] = tokens
+        read = pattern[:, 0] @ values
+        share_of_first, told = read.split(1, 2)
+        its_length = 1 / share_of_first.clamp(min=0.1)
+        return told - 4 * (its_length - Tailed.LENGTHS).square()
 
 
 @dataclass(frozen=True)
 class Tailed(Task, registered=False):
     """Some tokens, then padding; the answer everywhere is how many there are."""
 
-    PAD, LONGEST = 5, 8
+    PAD = 5
+    LONGEST = 8
+    LENGTHS = torch.arange(LONGEST + 1)
     vocabulary = 6
 
     @property
@@ -211,7 +229,8 @@ class Tailed(Task, registered=False):
 
     def draw(self, count, generator):
         lengths = torch.randint(4, self.LONGEST + 1, (count, 1), generator=generator)
-        return lengths, torch.randint(5, (count, self.LONGEST), generator=generator)
+        tokens = torch.randint(5, (count, self.LONGEST), generator=generator)
+        return lengths, tokens
 
     def assemble(self, draws):
         lengths, tokens = draws
@@ -223,7 +242,7 @@ class Tailed(Task, registered=False):
 def test_a_head_that_tells_of_the_layout_is_not_the_same_in_all_sequences():
     """Partners are as long, and so an exchange with them shows nothing."""
     task = Tailed()
-    given = partners(task, 64, torch.Generator().manual_seed(77))
+    given = partners(task, 64, seeded(77))
     exchange = Exchange.among(Length().eval(), task, given)
     judged = judge(exchange, Circuit({}))
     assert judged.heads[0].role == "votes too"
@@ -238,21 +257,25 @@ def test_a_table_is_judged_as_it_tells():
 
 def test_a_table_that_tells_of_something_else_is_not_enough():
     exchange = backward(TwoBack(), n_heads=1, n_writing=1)
-    elsewhere = backward(TwoBack(), n_heads=1, n_writing=1, distance=1).patterns.tables
-    judged = judge(exchange, Circuit({(0, 0): Tabled(elsewhere)}))
+    one_back = backward(TwoBack(), n_heads=1, n_writing=1, distance=1)
+    tables = one_back.patterns.tables
+    judged = judge(exchange, Circuit({(0, 0): Tabled(tables)}))
     assert judged.broken() == {"enough": ["and tables hard"]}
 
 
 def test_a_head_by_table_that_is_not_needed_is_spare():
     exchange = backward(TwoBack(), n_heads=2, n_writing=1)
-    judged = judge(exchange, Circuit({(0, 0): Tabled(), (0, 1): Tabled()}))
+    both = dict.fromkeys([(0, 0), (0, 1)], Tabled())
+    judged = judge(exchange, Circuit(both))
     assert judged.broken() == {"nothing spare": ["L0.H1"]}
 
 
 def test_two_tables_on_the_same_sequences_are_judged_apart():
-    exchange = backward(TwoBack(), n_heads=1, n_writing=1)
-    elsewhere = backward(TwoBack(), n_heads=1, n_writing=1, distance=1).patterns.tables
-    right = judge(exchange, Circuit({(0, 0): Tabled(exchange.patterns.tables)}))
-    wrong = judge(exchange, Circuit({(0, 0): Tabled(elsewhere)}))
+    two_back = backward(TwoBack(), n_heads=1, n_writing=1)
+    one_back = backward(TwoBack(), n_heads=1, n_writing=1, distance=1)
+    own = Tabled(two_back.patterns.tables)
+    others = Tabled(one_back.patterns.tables)
+    right = judge(two_back, Circuit({(0, 0): own}))
+    wrong = judge(two_back, Circuit({(0, 0): others}))
     assert right.broken() == {}
     assert "enough" in wrong.broken()

@@ -52,11 +52,8 @@ def measured(known, circuit):
 
 def test_a_right_circuit_gets_three_yeses_and_nothing_to_type(found):
     given = verdicts(found)
-    assert (
-        tuple(one.name for one in given)
-        == NAMES
-        == ("enough", "complete", "nothing spare")
-    )
+    assert tuple(one.name for one in given) == NAMES
+    assert NAMES == ("enough", "complete", "nothing spare")
     assert held(found) == dict.fromkeys(NAMES, True)
     assert not [one.next for one in given if one.next]
     assert {"verdicts", "seconds"}.isdisjoint(found.to_json())

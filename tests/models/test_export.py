@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
@@ -27,12 +28,13 @@ def test_without_transformer_lens_one_line_says_what_to_install(monkeypatch):
 @given(config=configs(), seed=seeds, tokens=st.booleans())
 @quick
 def test_a_cache_holds_what_that_of_transformer_lens_holds(config, seed, tokens):
-    model, inputs = build(config, seed, tokens), random_inputs(seed, tokens=tokens)
+    model = build(config, seed, tokens)
+    inputs = random_inputs(seed, tokens=tokens)
     outputs, ours = model.run_with_cache(inputs)
     lens = to_transformer_lens(model)
     theirs_outputs, theirs = lens.run_with_cache(inputs)
-    torch.testing.assert_close(outputs, theirs_outputs, **close)
-    torch.testing.assert_close(lens(inputs), theirs_outputs)
+    assert_close(outputs, theirs_outputs, **close)
+    assert_close(lens(inputs), theirs_outputs)
     assert len(ours) > 10 * config.n_layers
     for name, value in ours.items():
         expected = theirs[name]
@@ -43,16 +45,14 @@ def test_a_cache_holds_what_that_of_transformer_lens_holds(config, seed, tokens)
             value, expected = (
                 x.masked_fill(value.isinf(), 0.0) for x in (value, expected)
             )
-        torch.testing.assert_close(
-            value, expected, **close, msg=lambda why, name=name: name + why
-        )
+        assert_close(value, expected, **close, msg=lambda why, name=name: name + why)
     for key in (
         ("pattern", -1),
         ("resid_post", 0),
         ("normalized", 0, "ln1"),
         ("z", -1),
     ):
-        torch.testing.assert_close(ours[key], theirs[key], **close)
+        assert_close(ours[key], theirs[key], **close)
 
 
 @pytest.mark.lens
@@ -78,9 +78,7 @@ def test_the_same_hooks_do_the_same(tokens):
     hooks = [("blocks.1.attn.hook_z", cut), ("hook_embed", lambda x, hook: x * 2.0)]
     hooks += [(f"blocks.0.{name}", shift) for name in names[1:]]
     said = model.run_with_hooks(inputs, fwd_hooks=hooks)
-    torch.testing.assert_close(
-        said, lens.run_with_hooks(inputs, fwd_hooks=hooks), **close
-    )
+    assert_close(said, lens.run_with_hooks(inputs, fwd_hooks=hooks), **close)
     assert not torch.allclose(said, model(inputs), atol=1e-3)
 
 
@@ -97,17 +95,15 @@ def test_an_export_that_computes_something_else_is_not_handed_over(monkeypatch):
 @pytest.mark.lens
 @pytest.mark.parametrize("d_mlp", [0, 8])
 def test_compatibility_mode_leaves_the_outputs_alone_or_is_refused(d_mlp):
-    model, inputs = (
-        build(TransformerConfig(n_layers=2, d_model=8, d_mlp=d_mlp)),
-        random_inputs(),
-    )
+    model = build(TransformerConfig(n_layers=2, d_model=8, d_mlp=d_mlp))
+    inputs = random_inputs()
     lens = to_transformer_lens(model)
     lens.enable_compatibility_mode(no_processing=True)
-    torch.testing.assert_close(lens(inputs), model(inputs), **close)
+    assert_close(lens(inputs), model(inputs), **close)
     lens = to_transformer_lens(model)
     with pytest.raises(HeadwayError, match="no_processing=True"):
         lens.enable_compatibility_mode()
-    torch.testing.assert_close(lens(inputs), model(inputs), **close)
+    assert_close(lens(inputs), model(inputs), **close)
 
 
 @pytest.mark.lens

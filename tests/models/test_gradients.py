@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.utils.checkpoint
 from torch import nn
+from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
 from commands import refusing
@@ -39,7 +40,8 @@ class Around(nn.Module):
 
     def __init__(self, call):
         super().__init__()
-        self.inner, self.call = Nano("sdpa", "softmax"), call
+        self.inner = Nano("sdpa", "softmax")
+        self.call = call
 
     def forward(self, x):
         for at, block in enumerate(self.inner.blocks):
@@ -56,8 +58,9 @@ def test_checkpointed_layers_have_the_slopes_of_plain_ones(use_reentrant):
     module = Around(
         lambda _, block, x: checkpoint(block, x, use_reentrant=use_reentrant)
     )
-    expected, found = slopes_of(Around(plainly)), slopes_of(module)
-    torch.testing.assert_close(found, expected)
+    expected = slopes_of(Around(plainly))
+    found = slopes_of(module)
+    assert_close(found, expected)
     assert all(found[1].flatten(3).any(-1).any(0).all(1))
 
 
@@ -74,11 +77,12 @@ def test_checkpoints_in_checkpoints_and_with_a_context_of_their_own():
     def outside(_, block, x):
         return checkpoint(inside, block, x, use_reentrant=False, context_fn=contexts)
 
-    torch.testing.assert_close(slopes_of(Around(outside)), slopes_of(Around(plainly)))
+    assert_close(slopes_of(Around(outside)), slopes_of(Around(plainly)))
 
 
 def test_a_checkpoint_is_one_again_when_the_pass_is_done():
-    ends, begun = threading.Event(), threading.Event()
+    ends = threading.Event()
+    begun = threading.Event()
 
     def inside():
         with kept():
@@ -226,4 +230,4 @@ def test_gradient_checkpointing_of_transformers_changes_no_slope():
         how = {"use_reentrant": use_reentrant}
         module.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
         assert module.transformer.h[0].gradient_checkpointing
-        torch.testing.assert_close(slopes(), expected)
+        assert_close(slopes(), expected)

@@ -2,6 +2,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 import random_models
 from headway.errors import HeadwayError
@@ -14,6 +15,7 @@ from headway.models import (
 )
 from headway.tasks import Hops
 from random_models import D_TARGET, LENGTH, N_READ, configs, quick, seeds
+from sampling import seeded
 
 norms = st.sampled_from(["pre", "none"])
 
@@ -71,7 +73,7 @@ def test_names_and_shapes_are_those_of_transformer_lens():
     assert outputs.shape == (2, N_READ, D_TARGET)
 
 
-near = torch.testing.assert_close
+near = assert_close
 
 
 def mapped(linear, x):
@@ -154,15 +156,15 @@ def test_what_is_kept_adds_up_to_the_outputs(config, tokens, seed):
     near(outputs, mapped(model.unembed, stream)[:, -N_READ:])
 
 
-PATTERN_OF_1 = [
-    "blocks.1.attn.pattern",
-    ("pattern", 1),
-    ("pattern", -1),
-    ("pattern", 1, "attn"),
-]
-
-
-@pytest.mark.parametrize("key", PATTERN_OF_1)
+@pytest.mark.parametrize(
+    "key",
+    [
+        "blocks.1.attn.pattern",
+        ("pattern", 1),
+        ("pattern", -1),
+        ("pattern", 1, "attn"),
+    ],
+)
 def test_a_name_may_be_short_and_layers_may_count_from_the_end(key):
     _, cache = build().run_with_cache(draw())
     assert cache[key] is cache["blocks.1.attn.hook_pattern"]
@@ -179,16 +181,16 @@ def is_middle(name):
     return name.endswith("resid_mid")
 
 
-KEPT = [
-    ("blocks.1.attn.pattern", ["blocks.1.attn.hook_pattern"]),
-    (("mlp_out", -1), ["blocks.1.hook_mlp_out"]),
-    (["hook_embed", ("z", 0)], ["hook_embed", "blocks.0.attn.hook_z"]),
-    (is_middle, ["blocks.0.hook_resid_mid", "blocks.1.hook_resid_mid"]),
-    ([], []),
-]
-
-
-@pytest.mark.parametrize(("names", "kept"), KEPT)
+@pytest.mark.parametrize(
+    ("names", "kept"),
+    [
+        ("blocks.1.attn.pattern", ["blocks.1.attn.hook_pattern"]),
+        (("mlp_out", -1), ["blocks.1.hook_mlp_out"]),
+        (["hook_embed", ("z", 0)], ["hook_embed", "blocks.0.attn.hook_z"]),
+        (is_middle, ["blocks.0.hook_resid_mid", "blocks.1.hook_resid_mid"]),
+        ([], []),
+    ],
+)
 def test_only_what_is_named_is_kept(names, kept):
     model = build()
     inputs = draw()
@@ -197,31 +199,31 @@ def test_only_what_is_named_is_kept(names, kept):
     assert len(cache) == len(kept)
     _, whole = model.run_with_cache(inputs)
     for name in kept:
-        torch.testing.assert_close(cache[name], whole[name])
-    torch.testing.assert_close(outputs, model(inputs))
+        assert_close(cache[name], whole[name])
+    assert_close(outputs, model(inputs))
 
 
-UNKNOWN = [
-    (
-        "blocks.1.attn.hook_patern",
-        r"names nothing: is it blocks\.1\.attn\.hook_pattern or",
-    ),
-    (
-        "blocks.2.hook_resid_pre",
-        r"names nothing: is it blocks\.[01]\.hook_resid_pre or",
-    ),
-    (("pattern", 2), "names nothing"),
-    (("pattern", -3), "names nothing"),
-    (("patern", 0), "names nothing"),
-    (("pattern",), "names nothing"),
-    (
-        ("normalized", 1),
-        r"names 2: is it blocks\.1\.ln1\.hook_normalized or blocks\.1\.ln2",
-    ),
-]
-
-
-@pytest.mark.parametrize(("key", "told"), UNKNOWN)
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        (
+            "blocks.1.attn.hook_patern",
+            r"names nothing: is it blocks\.1\.attn\.hook_pattern or",
+        ),
+        (
+            "blocks.2.hook_resid_pre",
+            r"names nothing: is it blocks\.[01]\.hook_resid_pre or",
+        ),
+        (("pattern", 2), "names nothing"),
+        (("pattern", -3), "names nothing"),
+        (("patern", 0), "names nothing"),
+        (("pattern",), "names nothing"),
+        (
+            ("normalized", 1),
+            r"names 2: is it blocks\.1\.ln1\.hook_normalized or blocks\.1\.ln2",
+        ),
+    ],
+)
 def test_an_unknown_name_is_told_what_is_near(key, told):
     model = build()
     inputs = draw()
@@ -248,7 +250,7 @@ def test_an_edited_pattern_does_what_the_tap_does(config, seed, data):
         return edit(pattern) if layer == at else pattern
 
     edited = model.run_with_hooks(inputs, [(("pattern", at), edit)])
-    torch.testing.assert_close(edited, model(inputs, tap))
+    assert_close(edited, model(inputs, tap))
     assert not torch.allclose(edited, model(inputs))
 
 
@@ -308,14 +310,14 @@ def test_hooks_of_torch_fire_on_blocks_and_their_parts_at_all_positions():
     outputs.square().sum().backward()
     for handle in handles:
         handle.remove()
-    torch.testing.assert_close(outputs, plain)
+    assert_close(outputs, plain)
     assert set(seen) == set(HOOKED)
     assert set(gradients) == set(HOOKED)
     for layer in (0, 1):
         block = f"blocks.{layer}"
-        torch.testing.assert_close(seen[block], cache["resid_post", layer])
-        torch.testing.assert_close(seen[f"{block}.attn"], cache["attn_out", layer])
-        torch.testing.assert_close(seen[f"{block}.mlp"], cache["mlp_out", layer])
+        assert_close(seen[block], cache["resid_post", layer])
+        assert_close(seen[f"{block}.attn"], cache["attn_out", layer])
+        assert_close(seen[f"{block}.mlp"], cache["mlp_out", layer])
         assert gradients[block].shape == (2, LENGTH, 8)
     of_the_last = gradients["blocks.1"].abs()
     assert of_the_last[:, :-N_READ].max() == 0
@@ -336,7 +338,7 @@ def test_gradients_flow_through_a_cache():
 
     nudged = model.run_with_hooks(inputs, [(("pattern", 0), nudge)])
     change = nudged.square().sum() - size
-    torch.testing.assert_close(change, (of_pattern * step).sum(), rtol=1e-3, atol=1e-9)
+    assert_close(change, (of_pattern * step).sum(), rtol=1e-3, atol=1e-9)
 
 
 TWO_ASKED = Hops(asked=(1, 2), n_places=12)
@@ -349,7 +351,7 @@ def three_layers():
     shape = TransformerConfig(n_layers=3, d_model=16, n_heads=2, init="fan_in")
     sizes = (task.d_input, task.d_target, task.length, task.n_read)
     model = Transformer(shape, *sizes, vocabulary=task.vocabulary)
-    batch = task.sample(8, torch.Generator().manual_seed(0))
+    batch = task.sample(8, seeded(0))
     return model, batch
 
 
@@ -365,7 +367,7 @@ def test_every_layer_is_read_as_if_it_were_the_last(three_layers, layer):
     told = logit_lens(model, batch.inputs)
     assert told.shape == (3, 8, TWO_ASKED.n_read, TWO_ASKED.vocabulary)
     shallow = cut_to(model, layer + 1)
-    torch.testing.assert_close(told[layer], shallow(batch.inputs))
+    assert_close(told[layer], shallow(batch.inputs))
 
 
 @pytest.mark.parametrize("layer", range(3))
@@ -382,6 +384,6 @@ def test_losses_and_accuracies_are_those_of_what_every_layer_tells(
     asked = wanted >= 0
     logits = logit_lens(model, batch.inputs)[layer][asked]
     loss = torch.nn.functional.cross_entropy(logits, wanted[asked])
-    torch.testing.assert_close(losses[layer, hop], loss)
+    assert_close(losses[layer, hop], loss)
     right = logits.argmax(-1) == wanted[asked]
-    torch.testing.assert_close(accuracies[layer, hop], right.float().mean())
+    assert_close(accuracies[layer, hop], right.float().mean())

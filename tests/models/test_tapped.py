@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+from torch.testing import assert_close
 
 from headway.models import (
     Tappable,
@@ -28,10 +29,11 @@ def test_a_model_of_ones_own(kind):
     wrapped = tapped(Nano(kind, kind), X[:1])
     expected = reference(X)
     outputs, seen = looked(wrapped)
-    torch.testing.assert_close(outputs, expected, atol=1e-5, rtol=0)
-    assert (wrapped.n_layers, wrapped.n_heads) == (2, 2)
+    assert_close(outputs, expected, atol=1e-5, rtol=0)
+    assert wrapped.n_layers == 2
+    assert wrapped.n_heads == 2
     for pattern, block in zip(seen, reference.blocks, strict=True):
-        torch.testing.assert_close(pattern, block.pattern, atol=1e-5, rtol=0)
+        assert_close(pattern, block.pattern, atol=1e-5, rtol=0)
         assert block.pattern.std() > 0.2  # there is something to see
 
 
@@ -43,7 +45,7 @@ def test_a_head_without_a_pattern_is_gone(kind, layer):
     with torch.no_grad():
         without.blocks[layer].out.weight[:, 8:] = 0
     found = tapped(model)(X, zeroed(layer, 1))
-    torch.testing.assert_close(found, without(X), atol=1e-5, rtol=0)
+    assert_close(found, without(X), atol=1e-5, rtol=0)
     assert not torch.allclose(found, model(X), atol=1e-2)
 
 
@@ -105,26 +107,28 @@ LONELY = CAUSAL & NOT_THE_THIRD[:, None]  # the third query has no key
 
 
 AT_MINUS_INFINITY = BIAS.masked_fill(~CAUSAL, -torch.inf)
-OPTIONS = {
-    "plain": {},
-    "causal": {"is_causal": True, "scale": 0.3},
-    "bool": {"attn_mask": CAUSAL},
-    "float": {"attn_mask": BIAS},
-    "minus infinity": {"attn_mask": AT_MINUS_INFINITY, "scale": 2.0},
-    "grouped": {"grouped": True, "enable_gqa": True, "is_causal": True},
-    "no key": {"attn_mask": LONELY},
-}
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_attention_in_the_open_is_that_of_torch(name):
-    module = Attends(**OPTIONS[name])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("plain", {}),
+        ("causal", {"is_causal": True, "scale": 0.3}),
+        ("bool", {"attn_mask": CAUSAL}),
+        ("float", {"attn_mask": BIAS}),
+        ("minus infinity", {"attn_mask": AT_MINUS_INFINITY, "scale": 2.0}),
+        ("grouped", {"grouped": True, "enable_gqa": True, "is_causal": True}),
+        ("no key", {"attn_mask": LONELY}),
+    ],
+)
+def test_attention_in_the_open_is_that_of_torch(name, options):
+    module = Attends(**options)
     outputs, (pattern,) = looked(tapped(module, X))
-    torch.testing.assert_close(outputs, module(X), atol=1e-6, rtol=0)
+    assert_close(outputs, module(X), atol=1e-6, rtol=0)
     expected = torch.ones(3, 4, LENGTH)
     if name == "no key":
         expected[:, :, 2] = 0
-    torch.testing.assert_close(pattern.sum(-1), expected)
+    assert_close(pattern.sum(-1), expected)
 
 
 class LastQueries(nn.Module):
@@ -150,10 +154,11 @@ class LastQueries(nn.Module):
 def test_causal_masks_that_are_their_sizes(bias, count):
     module = LastQueries(bias, count)
     wrapped = tapped(module, X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
+    assert wrapped.n_layers == 1
+    assert wrapped.n_heads == 4
     assert wrapped.mixers == ()
     outputs, (pattern,) = looked(wrapped)
-    torch.testing.assert_close(outputs, module(X), atol=1e-6, rtol=0)
+    assert_close(outputs, module(X), atol=1e-6, rtol=0)
     diagonal = LENGTH - count if bias is causal_lower_right else 0
     allowed = torch.ones(count, LENGTH).tril(diagonal).bool()
     is_read = pattern[:, :, -count:] > 0
@@ -201,10 +206,10 @@ def test_multihead_attention(need_weights, batch_first, mask, options):
         expected, pattern = module.both(X, need_weights=True, average=False)
         wrapped = tapped(module, X)
         found, seen = looked(wrapped)
-        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-        torch.testing.assert_close(seen, [pattern], atol=1e-5, rtol=0)
+        assert_close(found, expected, atol=1e-5, rtol=0)
+        assert_close(seen, [pattern], atol=1e-5, rtol=0)
         found = wrapped(X, zeroed(0, 1))
-        torch.testing.assert_close(found, without(X)[0], atol=1e-5, rtol=0)
+        assert_close(found, without(X)[0], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("norm_first", [True, False])
@@ -218,11 +223,12 @@ def test_an_encoder_is_kept_from_its_fast_path(norm_first):
     with torch.no_grad():
         without.layers[1].self_attn.out_proj.weight[:, 12:] = 0
         wrapped = tapped(module, X)
-        assert (wrapped.n_layers, wrapped.n_heads) == (3, 4)
+        assert wrapped.n_layers == 3
+        assert wrapped.n_heads == 4
         outputs, _ = looked(wrapped)
-        torch.testing.assert_close(outputs, module(X), atol=1e-5, rtol=0)
+        assert_close(outputs, module(X), atol=1e-5, rtol=0)
         cut = wrapped(X, zeroed(1, 3))
-        torch.testing.assert_close(cut, without(X), atol=1e-5, rtol=0)
+        assert_close(cut, without(X), atol=1e-5, rtol=0)
 
 
 @pytest.fixture(scope="module")
@@ -235,17 +241,18 @@ def test_headways_own_model_has_the_same_tap_either_way(own_model):
     wrapped = tapped(own_model, X)
     outputs, seen = looked(wrapped)
     expected = attention_patterns(own_model, X).unbind(1)
-    torch.testing.assert_close(outputs, own_model(X))
-    torch.testing.assert_close(seen[:2], list(expected[:2]))
+    assert_close(outputs, own_model(X))
+    assert_close(seen[:2], list(expected[:2]))
     last = seen[2]
-    torch.testing.assert_close(last[:, :, -2:], expected[2][:, :, -2:])
+    assert_close(last[:, :, -2:], expected[2][:, :, -2:])
     assert not last[:, :, :-2].any()  # the last layer is computed where it is read
 
 
 def test_headways_own_model_is_tappable_either_way(own_model):
     for model in (own_model, tapped(own_model, X)):
         assert isinstance(model, Tappable)
-        assert (model.n_layers, model.n_heads) == (3, 2)
+        assert model.n_layers == 3
+        assert model.n_heads == 2
     assert not isinstance(nn.Linear(1, 1), Tappable)
 
 

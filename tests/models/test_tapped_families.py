@@ -6,6 +6,7 @@ import copy
 import pytest
 import torch
 import transformers as hf
+from torch.testing import assert_close
 
 from headway.errors import HeadwayError
 from headway.models import tapped
@@ -99,11 +100,15 @@ def some_tokens(length=10):
     return torch.randint(3, 31, (3, length))
 
 
-CASES = [marked(name, how) for name, (_, _, hows) in FAMILIES.items() for how in hows]
-LAYER, HEAD, WIDTH = 1, 2, 8
+LAYER = 1
+HEAD = 2
+WIDTH = 8
 
 
-@pytest.mark.parametrize(("name", "how"), CASES)
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [marked(name, how) for name, (_, _, hows) in FAMILIES.items() for how in hows],
+)
 @pytest.mark.parametrize("length", [10, WIDTH])  # the second is a head's width, too
 def test_family(name, how, length):
     model = made(name, how)
@@ -115,7 +120,7 @@ def test_family(name, how, length):
         patterns = made(name, "eager")(ids, output_attentions=True).attentions
         for pattern, known in zip(seen, patterns, strict=True):
             # A sink is the last key, which the library leaves out.
-            torch.testing.assert_close(pattern[..., :length], known, atol=1e-5, rtol=0)
+            assert_close(pattern[..., :length], known, atol=1e-5, rtol=0)
             assert known.std() > 0.05
         outputs = tapped(model, ids)(ids, without_pattern)
         expected = without_head(model, name)(ids).logits
@@ -157,7 +162,7 @@ def without_head(model, name):
 def close(outputs, expected):
     """Equal to 1e-5 of the largest output."""
     size = expected.abs().max().clamp(min=1)
-    torch.testing.assert_close(outputs / size, expected / size, atol=1e-5, rtol=0)
+    assert_close(outputs / size, expected / size, atol=1e-5, rtol=0)
 
 
 def patterns_seen(wrapped, ids):
@@ -177,14 +182,15 @@ def seen_as_it_is(model, ids, n_layers, plain, beside=0):
     output.
     """
     wrapped = tapped(model, ids)
-    assert (wrapped.n_layers, wrapped.n_heads) == (n_layers, 4)
+    assert wrapped.n_layers == n_layers
+    assert wrapped.n_heads == 4
     assert wrapped.mixers == ()
     outputs, seen = patterns_seen(wrapped, ids)
     close(outputs, plain)
     batch, length = ids.shape
     for own in seen:
         assert own.shape == (batch, 4, length, length + beside)
-        torch.testing.assert_close(own.sum(-1), torch.ones(batch, 4, length))
+        assert_close(own.sum(-1), torch.ones(batch, 4, length))
     last = n_layers - 1
     cut = wrapped(ids, lambda layer, own: own * (layer != last))
     difference = (cut - plain).abs().max()
@@ -302,27 +308,31 @@ def test_kinds_of_families(name):
         wrapped = tapped(module, ids[:2])
         outputs, seen = patterns_seen(wrapped, ids)
     known = attentions_of(output)
-    assert (wrapped.n_layers, wrapped.n_heads) == (len(known), 4)
+    assert wrapped.n_layers == len(known)
+    assert wrapped.n_heads == 4
     for pattern, expected in zip(seen, known, strict=True):
-        torch.testing.assert_close(pattern, expected, atol=1e-5, rtol=0)
+        assert_close(pattern, expected, atol=1e-5, rtol=0)
     close(outputs, model(**given).logits)
 
 
-HYBRIDS = {
-    "BambaForCausalLM": {**TWO, **MAMBA, "attn_layer_indices": [1]},
-    "GraniteMoeHybridForCausalLM": {
-        **EXPERTS,
-        **MAMBA,
-        "layer_types": ["mamba", "attention"],
-    },
-    "Lfm2ForCausalLM": {**TWO, "layer_types": ["conv", "full_attention"]},
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HYBRIDS)
-def test_hybrids_are_seen_with_what_else_mixes_positions(name):
-    model = made(name, "eager", HYBRIDS[name])
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("BambaForCausalLM", {**TWO, **MAMBA, "attn_layer_indices": [1]}),
+        (
+            "GraniteMoeHybridForCausalLM",
+            {
+                **EXPERTS,
+                **MAMBA,
+                "layer_types": ["mamba", "attention"],
+            },
+        ),
+        ("Lfm2ForCausalLM", {**TWO, "layer_types": ["conv", "full_attention"]}),
+    ],
+)
+def test_hybrids_are_seen_with_what_else_mixes_positions(name, fields):
+    model = made(name, "eager", fields)
     model.config.use_cache = False
     ids = some_tokens()
     with torch.no_grad():
@@ -331,21 +341,22 @@ def test_hybrids_are_seen_with_what_else_mixes_positions(name):
         _, seen = patterns_seen(wrapped, ids)
         attentions = model(ids, output_attentions=True).attentions
     known = [pattern for pattern in attentions if pattern is not None]
-    assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
-    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
-
-
-UNSEEN = [
-    ("FNetForMaskedLM", SMALL, "no attention was seen"),
-    ("LongformerForMaskedLM", {**WIDE, "attention_window": 4}, "einsum to"),
-    ("YosoForMaskedLM", WIDE, r"another by torch.matmul to \[4, 10, 10\]"),
-    ("ConvBertForMaskedLM", {**WIDE, "head_ratio": 2}, "another by torch.matmul"),
-    ("MambaForCausalLM", SMALL, "no attention"),
-]
+    assert wrapped.n_layers == 1
+    assert wrapped.n_heads == 4
+    assert_close(seen, known, atol=1e-5, rtol=0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "options", "why"), UNSEEN)
+@pytest.mark.parametrize(
+    ("name", "options", "why"),
+    [
+        ("FNetForMaskedLM", SMALL, "no attention was seen"),
+        ("LongformerForMaskedLM", {**WIDE, "attention_window": 4}, "einsum to"),
+        ("YosoForMaskedLM", WIDE, r"another by torch.matmul to \[4, 10, 10\]"),
+        ("ConvBertForMaskedLM", {**WIDE, "head_ratio": 2}, "another by torch.matmul"),
+        ("MambaForCausalLM", SMALL, "no attention"),
+    ],
+)
 def test_what_attends_in_another_way_is_refused(name, options, why):
     model = made(name, options={**options, "num_hidden_layers": 2})
     ids = some_tokens()
@@ -431,9 +442,10 @@ def test_x_transformers_own_weights(option):
         outputs, seen = patterns_seen(wrapped, ids)
     close(outputs, expected)
     known = patterns_of(said.attn_intermediates)
-    assert (wrapped.n_layers, wrapped.n_heads) == (2, 4)
+    assert wrapped.n_layers == 2
+    assert wrapped.n_heads == 4
     assert len(known) == 2
-    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
+    assert_close(seen, known, atol=1e-5, rtol=0)
 
 
 @pytest.mark.slow
@@ -452,4 +464,4 @@ def test_x_transformers_heads_that_talk_behind_the_softmax():
         _, seen = patterns_seen(wrapped, ids)
         softmaxes = patterns_of(said.attn_intermediates)
         known = [talk(pattern) for talk, pattern in zip(talks, softmaxes, strict=True)]
-    torch.testing.assert_close(seen, known, atol=1e-5, rtol=0)
+    assert_close(seen, known, atol=1e-5, rtol=0)

@@ -6,16 +6,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.testing import assert_close
 
 from commands import refusing
 from headway.errors import HeadwayError
 from headway.models import tapped
 from nano import looked
+from sampling import seeded
 
-LENGTH, WIDTH = 8, 16
+LENGTH = 8
+WIDTH = 16
 
 
-SEED = torch.Generator().manual_seed(0)
+SEED = seeded(0)
 X = torch.randn(3, LENGTH, WIDTH, generator=SEED)
 
 
@@ -230,24 +233,25 @@ def key_that_is_a_mean(net, x):
     return attended(x, torch.cat([mean, h], 2))
 
 
-OTHERWISE = {
-    "conv1d to [1, 16, 8]": convolved,
-    "torch.gru to [8, 1, 16]": recurrent,
-    "torch.Tensor.add to [1, 8, 16]": shifted,
-    "cumsum to [1, 8, 16]": summed_up,
-    "mean to [1, 1, 16]": mean_of_all,
-    "mean to [1, 2, 1, 8]": key_that_is_a_mean,
-    "add_ to [1, 7, 16]": added_in_place,
-}
-
-
-@pytest.mark.parametrize("mixer", OTHERWISE)
-def test_other_ways_than_attention_are_named(mixer):
+@pytest.mark.parametrize(
+    ("mixer", "forward"),
+    [
+        ("conv1d to [1, 16, 8]", convolved),
+        ("torch.gru to [8, 1, 16]", recurrent),
+        ("torch.Tensor.add to [1, 8, 16]", shifted),
+        ("cumsum to [1, 8, 16]", summed_up),
+        ("mean to [1, 1, 16]", mean_of_all),
+        ("mean to [1, 2, 1, 8]", key_that_is_a_mean),
+        ("add_ to [1, 7, 16]", added_in_place),
+    ],
+)
+def test_other_ways_than_attention_are_named(mixer, forward):
     with pytest.warns(UserWarning, match="^Net mixes positions by ") as said:
-        wrapped = tapped(Net(OTHERWISE[mixer]), X)
+        wrapped = tapped(Net(forward), X)
     assert mixer in str(said[0].message)
     assert any(mixer in name for name in wrapped.mixers)
-    assert (wrapped.n_layers, wrapped.n_heads) == (1, 2)
+    assert wrapped.n_layers == 1
+    assert wrapped.n_heads == 2
 
 
 def by_rows(flat, expert):
@@ -313,7 +317,7 @@ ROUTES = [by_rows, by_order, packed]
 
 @pytest.fixture(params=range(3))
 def inputs(request):
-    generator = torch.Generator().manual_seed(request.param)
+    generator = seeded(request.param)
     return torch.randn(3, LENGTH, WIDTH, generator=generator)
 
 
@@ -397,8 +401,8 @@ def test_keys_that_are_no_position_come_last(forward, monkeypatch):
     expected = pattern[:, :, queries][..., keys + others]
     with torch.no_grad():
         outputs, seen = looked(tapped(net, X), X)
-        torch.testing.assert_close(outputs, net(X))
-        torch.testing.assert_close(seen[0], expected)
+        assert_close(outputs, net(X))
+        assert_close(seen[0], expected)
 
 
 @pytest.mark.parametrize("forward", BESIDE, ids=name_of)
@@ -411,17 +415,17 @@ def test_an_edit_reaches_positions_by_their_numbers_beside_other_keys(forward):
     with torch.no_grad():
         wrapped = tapped(Net(forward), X)
         outputs = wrapped(X, second_reads_sixth)
-    torch.testing.assert_close(outputs[:, 1], X[:, 5])
+    assert_close(outputs[:, 1], X[:, 5])
 
 
 def test_a_single_query_is_that_of_the_last_position():
     net = Net(last_query_alone)
     outputs, seen = looked(tapped(net, X), X)
-    torch.testing.assert_close(outputs, net(X))
+    assert_close(outputs, net(X))
     pattern = seen[0]
     assert pattern.shape == (3, 2, LENGTH, LENGTH)
     sums = pattern.sum(-1)
-    torch.testing.assert_close(sums[..., -1], torch.ones(3, 2))
+    assert_close(sums[..., -1], torch.ones(3, 2))
     assert not pattern[:, :, :-1].any()
 
 
@@ -436,11 +440,11 @@ def test_rows_that_see_nothing_are_zero():
 
     net = Net(strict)
     outputs, seen = looked(tapped(net, X), X)
-    torch.testing.assert_close(outputs, net(X))
+    assert_close(outputs, net(X))
     pattern = seen[0]
     assert not pattern[:, :, 0].any()
     sums = pattern[:, :, 1:].sum(-1)
-    torch.testing.assert_close(sums, torch.ones(3, 2, LENGTH - 1))
+    assert_close(sums, torch.ones(3, 2, LENGTH - 1))
 
 
 @pytest.mark.parametrize(
@@ -484,6 +488,6 @@ def silenced(_, own):
 @pytest.mark.parametrize("forward", [by_sdpa, by_softmax])
 def test_a_tap_may_edit_in_place(forward):
     wrapped = tapped(Net(forward), X)
-    torch.testing.assert_close(wrapped(X, silenced), X)
+    assert_close(wrapped(X, silenced), X)
     with torch.inference_mode():
-        torch.testing.assert_close(wrapped(X, silenced), X)
+        assert_close(wrapped(X, silenced), X)

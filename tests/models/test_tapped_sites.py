@@ -9,9 +9,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.testing import assert_close
 
 from headway.models import tapped
 from nano import LENGTH, WIDTH, X, looked
+from sampling import seeded
 
 HEADS = 4
 CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
@@ -48,10 +50,12 @@ class Weighs(nn.Module):
         self.gate = nn.Linear(WIDTH, HEADS)
         self.talk = nn.Parameter(torch.randn(HEADS, HEADS))
         self.conv = nn.Conv2d(HEADS, HEADS, 1, bias=False)
-        self.weigh, self.meet = weigh, meet
+        self.weigh = weigh
+        self.meet = meet
 
     def forward(self, x):
-        query, key = split(self.query(x)), split(self.key(x))
+        query = split(self.query(x))
+        key = split(self.key(x))
         scores = (query @ key.mT).masked_fill(~CAUSAL, -torch.inf)
         self.pattern = self.weigh(self, scores, x)
         values = split(self.value(x))
@@ -121,7 +125,8 @@ def heads_are_gated(net, scores, x):
 
 
 def weighed_by_other_scores(net, scores, x):
-    query, key = split(net.value(x)), split(net.query(x))
+    query = split(net.value(x))
+    key = split(net.query(x))
     other = query @ key.mT
     pattern = scores.softmax(-1)
     return pattern * other
@@ -130,7 +135,8 @@ def weighed_by_other_scores(net, scores, x):
 def difference(net, scores, x):
     key = split(net.key(x))
     other = (key @ key.mT).masked_fill(~CAUSAL, -torch.inf)
-    pattern, taken = scores.softmax(-1), other.softmax(-1)
+    pattern = scores.softmax(-1)
+    taken = other.softmax(-1)
     return pattern - 0.4 * taken
 
 
@@ -159,17 +165,23 @@ def written_into_and_halved(net, scores, x):
 
 
 CHANGED = [
-    *(
-        signed,
-        masked_behind,
-        mask_of_what_is_zero,
-        of_sum_one_again,
-        largest_two,
-        scattered,
-    ),
-    *(as_dropout_scales, in_place, heads_talk, heads_are_convolved, heads_are_gated),
-    *(weighed_by_other_scores, difference, two_steps, straight_through),
-    *(written_into, written_into_and_halved),
+    signed,
+    masked_behind,
+    mask_of_what_is_zero,
+    of_sum_one_again,
+    largest_two,
+    scattered,
+    as_dropout_scales,
+    in_place,
+    heads_talk,
+    heads_are_convolved,
+    heads_are_gated,
+    weighed_by_other_scores,
+    difference,
+    two_steps,
+    straight_through,
+    written_into,
+    written_into_and_halved,
 ]
 
 
@@ -206,27 +218,29 @@ def written_elsewhere(pattern, values):
 
 WAYS = [by_einsum, by_einsum_of_a_list, by_flat_heads, transposed, entry_by_entry]
 WAYS += [written_elsewhere]
-EVERY = [(weigh, torch.matmul) for weigh in CHANGED] + [
-    (heads_talk, way) for way in WAYS
-]
 
 
-@pytest.mark.parametrize(("weigh", "meet"), EVERY)
+@pytest.mark.parametrize(
+    ("weigh", "meet"),
+    [(weigh, torch.matmul) for weigh in CHANGED] + [(heads_talk, way) for way in WAYS],
+)
 @torch.no_grad()
 def test_what_meets_values_is_what_the_tap_gets_and_puts(weigh, meet):
     net = Weighs(weigh, meet)
     wrapped = tapped(net, X)
-    assert (wrapped.n_layers, wrapped.n_heads, wrapped.mixers) == (1, HEADS, ())
+    assert wrapped.n_layers == 1
+    assert wrapped.n_heads == HEADS
+    assert wrapped.mixers == ()
     expected = net(X)
     known = net.pattern
     found, seen = looked(wrapped)
-    torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(seen, [known])
-    other = torch.randn(known.shape, generator=torch.Generator().manual_seed(1))
+    assert_close(found, expected)
+    assert_close(seen, [known])
+    other = torch.randn(known.shape, generator=seeded(1))
     found = wrapped(X, lambda _, own: other)
     values = split(net.value(X))
     expected = joined(other @ values)
-    torch.testing.assert_close(found, expected)
+    assert_close(found, expected)
 
 
 def sink_left_out(net, scores, x):
@@ -248,7 +262,7 @@ def test_a_sink_that_is_left_out_is_still_seen(weigh):
     wrapped = tapped(net, X[:1])
     (seen,) = looked(wrapped)[1]
     assert seen.shape[-1] == LENGTH + 1
-    torch.testing.assert_close(seen.sum(-1), torch.ones(seen.shape[:-1]))
+    assert_close(seen.sum(-1), torch.ones(seen.shape[:-1]))
 
 
 def head_by_head(pattern, values):
@@ -269,7 +283,8 @@ def test_a_pattern_may_meet_values_in_parts(meet):
     net = Weighs(lambda net, scores, x: scores.softmax(-1), meet)
     with warnings.catch_warnings(action="error"):
         wrapped = tapped(net, X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (1, HEADS)
+    assert wrapped.n_layers == 1
+    assert wrapped.n_heads == HEADS
 
 
 def by_values_of_the_largest(pattern, values):
@@ -307,7 +322,8 @@ LOST = [
 def sums_of_queries(pattern, values):
     """Other sums are no shares of rows: how much attention a key or a sequence gets."""
     read = pattern @ values
-    for_keys, for_all = pattern.sum(-2), pattern.sum()
+    for_keys = pattern.sum(-2)
+    for_all = pattern.sum()
     return read + 0 * for_keys[..., None] + 0 * for_all
 
 
@@ -342,7 +358,8 @@ class Head(nn.Module):
         self.out = nn.Linear(d_head, width, bias=False)
 
     def forward(self, x):
-        query, key = self.query(x), self.key(x)
+        query = self.query(x)
+        key = self.key(x)
         scores = query @ key.mT
         hidden = scores.masked_fill(~CAUSAL, -torch.inf)
         self.pattern = hidden.softmax(-1)
@@ -373,15 +390,17 @@ class Listed(nn.Module):
 def test_a_list_of_heads_is_a_layer(norm):
     model = Listed(4, 4, norm=norm)
     wrapped = tapped(model, X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (2, 4)
-    expected, (found, seen) = model(X), looked(wrapped)
-    torch.testing.assert_close(found, expected)
+    assert wrapped.n_layers == 2
+    assert wrapped.n_heads == 4
+    expected = model(X)
+    found, seen = looked(wrapped)
+    assert_close(found, expected)
     for pattern, heads in zip(seen, model.layers, strict=True):
         known = torch.stack([head.pattern for head in heads], 1)
-        torch.testing.assert_close(pattern, known)
+        assert_close(pattern, known)
     without = copy.deepcopy(model)
     without.layers[0][2].out.weight.zero_()
-    torch.testing.assert_close(wrapped(X, zeroed(2)), without(X))
+    assert_close(wrapped(X, zeroed(2)), without(X))
 
 
 def test_a_tap_is_asked_once_a_layer_in_order():
@@ -393,7 +412,8 @@ def test_a_tap_is_asked_once_a_layer_in_order():
 
 def test_slopes_reach_the_pattern_of_a_list_of_heads():
     """The oracle is a difference of two outputs."""
-    model, x = Listed(2, 2).double(), X.double()
+    model = Listed(2, 2).double()
+    x = X.double()
     wrapped = tapped(model, x)
 
     def output(strength):
@@ -413,7 +433,8 @@ def test_heads_that_begin_as_copies_are_several():
     model = Listed(1)
     model.layers[0].extend(copy.deepcopy(model.layers[0][0]) for _ in range(3))
     wrapped = tapped(model, X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
+    assert wrapped.n_layers == 1
+    assert wrapped.n_heads == 4
 
 
 class Halves(nn.Module):
@@ -451,11 +472,12 @@ def by_torch(query, key, value):
 def test_one_pattern_for_two_halves_of_values_is_one_head(attend):
     model = Halves(attend)
     wrapped = tapped(model, X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (2, HEADS)
-    torch.testing.assert_close(looked(wrapped)[0], model(X))
+    assert wrapped.n_layers == 2
+    assert wrapped.n_heads == HEADS
+    assert_close(looked(wrapped)[0], model(X))
     without = copy.deepcopy(model)
     without.outs[0].weight[:, 8:12] = 0
-    torch.testing.assert_close(wrapped(X, zeroed(2)), without(X))
+    assert_close(wrapped(X, zeroed(2)), without(X))
 
 
 @torch.no_grad()
@@ -471,7 +493,8 @@ def test_two_calls_of_one_differential_attention_are_heads_of_one_layer():
             return x
 
     wrapped = tapped(Differs(by_torch), X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (2, 2 * HEADS)
+    assert wrapped.n_layers == 2
+    assert wrapped.n_heads == (2 * HEADS)
     _, seen = looked(wrapped)
     assert not torch.allclose(seen[0][:, :HEADS], seen[0][:, HEADS:])
 
@@ -482,7 +505,8 @@ def test_layers_that_do_nothing_yet_are_layers(part):
     """Equal patterns, and nothing written: what could be read decides."""
     whole = nn.Sequential(*(Block(part) for _ in range(3)))
     wrapped = tapped(whole, X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (3, HEADS)
+    assert wrapped.n_layers == 3
+    assert wrapped.n_heads == HEADS
 
 
 class Block(nn.Module):
@@ -490,7 +514,8 @@ class Block(nn.Module):
 
     def __init__(self, zero=None):
         super().__init__()
-        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
         if zero == "queries and keys":
             nn.init.zeros_(self.qkv.weight[: 2 * WIDTH])
             nn.init.zeros_(self.qkv.bias)
@@ -527,7 +552,8 @@ def test_values_alone_may_make_layers(attend):
             return x
 
     wrapped = tapped(Positions(), X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (3, HEADS)
+    assert wrapped.n_layers == 3
+    assert wrapped.n_heads == HEADS
 
 
 class Towers(nn.Module):
@@ -559,8 +585,9 @@ def test_layers_beside_one_another(depth, on_top, layers, heads):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         wrapped = tapped(model, X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (layers, heads)
-    torch.testing.assert_close(looked(wrapped)[0], model(X))
+    assert wrapped.n_layers == layers
+    assert wrapped.n_heads == heads
+    assert_close(looked(wrapped)[0], model(X))
     apart = [
         "every call of attention in Towers is a layer" in str(one.message)
         for one in told
@@ -573,10 +600,12 @@ def test_lists_of_heads_may_stand_beside_fused_heads():
     class Both(nn.Module):
         def __init__(self):
             super().__init__()
-            self.listed, self.fused = Listed(4), Block()
+            self.listed = Listed(4)
+            self.fused = Block()
 
         def forward(self, x):
             return self.fused(self.listed(x))
 
     wrapped = tapped(Both(), X)
-    assert (wrapped.n_layers, wrapped.n_heads) == (2, 4)
+    assert wrapped.n_layers == 2
+    assert wrapped.n_heads == 4

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 import random_models
 from headway.errors import HeadwayError
@@ -25,7 +26,8 @@ def random_inputs(seed=0):
 @given(config=shapes, n_read=st.integers(1, LENGTH), seed=seeds)
 @quick
 def test_a_tap_that_changes_nothing_changes_nothing(config, n_read, seed):
-    model, inputs = build(config, n_read, seed), random_inputs(seed)
+    model = build(config, n_read, seed)
+    inputs = random_inputs(seed)
     layers = []
 
     def look(layer, pattern):
@@ -33,7 +35,7 @@ def test_a_tap_that_changes_nothing_changes_nothing(config, n_read, seed):
         assert pattern.shape == (2, config.n_heads, LENGTH, LENGTH)
         return pattern
 
-    torch.testing.assert_close(model(inputs, look), model(inputs))
+    assert_close(model(inputs, look), model(inputs))
     assert layers == list(range(config.n_layers))
 
 
@@ -44,7 +46,7 @@ def test_patterns_are_distributions_over_what_may_be_seen(config, seed):
     patterns = attention_patterns(model, random_inputs(seed))
     assert patterns.shape == (2, config.n_layers, config.n_heads, LENGTH, LENGTH)
     assert (patterns >= 0).all()
-    torch.testing.assert_close(patterns.sum(-1), torch.ones_like(patterns[..., 0]))
+    assert_close(patterns.sum(-1), torch.ones_like(patterns[..., 0]))
     future = patterns[..., torch.ones(LENGTH, LENGTH).triu(1).bool()]
     assert (future == 0).all() if config.causal else (future > 0).all()
 
@@ -52,17 +54,18 @@ def test_patterns_are_distributions_over_what_may_be_seen(config, seed):
 @given(config=shapes, seed=seeds, changed=st.integers(1, LENGTH - 1))
 @quick
 def test_only_an_unmasked_model_lets_the_future_reach_the_past(config, seed, changed):
-    model, inputs = build(config, seed=seed), random_inputs(seed)
+    model = build(config, seed=seed)
+    inputs = random_inputs(seed)
     other = inputs.clone()
     other[:, changed] += 1.0
-    before, after = model(inputs), model(other)
-    earlier, later = (
-        attention_patterns(model, x)[..., :changed, :] for x in (inputs, other)
-    )
+    before = model(inputs)
+    after = model(other)
+    earlier = attention_patterns(model, inputs)[..., :changed, :]
+    later = attention_patterns(model, other)[..., :changed, :]
     assert not torch.allclose(before[:, changed:], after[:, changed:])
     if config.causal:
-        torch.testing.assert_close(before[:, :changed], after[:, :changed])
-        torch.testing.assert_close(earlier, later)
+        assert_close(before[:, :changed], after[:, :changed])
+        assert_close(earlier, later)
     else:
         assert not torch.allclose(
             before[:, :changed], after[:, :changed], rtol=1e-9, atol=1e-12
@@ -127,15 +130,16 @@ def test_a_model_in_half_precision(attention, dtype):
     inputs = random_models.random_inputs(0)
     expected = model(inputs)
     known = attention_patterns(model, inputs)
-    halved, few = model.to(dtype), inputs.to(dtype)
+    halved = model.to(dtype)
+    few = inputs.to(dtype)
     found = halved(few)
     assert found.dtype == dtype
     close = {"atol": 0.1 * expected.abs().max().item(), "rtol": 0}
-    torch.testing.assert_close(found.float(), expected, **close)
+    assert_close(found.float(), expected, **close)
     patterns = attention_patterns(halved, few)
     assert patterns.dtype == torch.float32
     near = 0.02 * known.abs().max().item()
-    torch.testing.assert_close(patterns, known, atol=near, rtol=0)
+    assert_close(patterns, known, atol=near, rtol=0)
     without = halved(few, lambda layer, pattern: pattern * 0)
     assert without.dtype == dtype
     assert not torch.allclose(without, found)
@@ -147,6 +151,7 @@ def test_a_model_in_half_precision_can_be_tapped():
     model = random_models.build(config, 0, n_read=2).bfloat16()
     inputs = random_models.random_inputs(0).bfloat16()
     wrapped = tapped(model, inputs)
-    assert (wrapped.n_layers, wrapped.n_heads) == (2, 2)
+    assert wrapped.n_layers == 2
+    assert wrapped.n_heads == 2
     found = wrapped(inputs, lambda layer, pattern: pattern.clone())
-    torch.testing.assert_close(found, model(inputs))
+    assert_close(found, model(inputs))

@@ -38,7 +38,8 @@ class Assignments(headway.Task):
 
     def assemble(self, draws):
         letters, places = draws  # places[:, i]: where the assignment i stands
-        count, chains = len(letters), letters[:, : self.n_chains * (self.depth + 1)]
+        count = len(letters)
+        chains = letters[:, : self.n_chains * (self.depth + 1)]
         chains = chains.view(count, self.n_chains, self.depth + 1)
         equals = torch.full_like(chains[:, :, 1:], self.n_letters)
         assignments = torch.stack([chains[:, :, :-1], equals, chains[:, :, 1:]], dim=3)

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 import headway
+from sampling import seeded
 
 TASK = headway.tasks.Hops(asked=(1,), n_symbols=4, n_places=24)
 
@@ -37,8 +38,10 @@ class Busy(Net):
         self.embed = nn.Embedding(TASK.vocabulary, 16, max_norm=0.5)
         self.register_buffer("calls", torch.tensor(0))
         self.register_buffer("shift", torch.zeros(16), persistent=False)
-        self.seen, self.lengths, self.cache = [], {}, None
-        self.generator = torch.Generator().manual_seed(0)
+        self.seen = []
+        self.lengths = {}
+        self.cache = None
+        self.generator = seeded(0)
 
     def forward(self, tokens):
         self.calls += 1

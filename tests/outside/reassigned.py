@@ -32,7 +32,8 @@ class Reassigned(headway.Task):
                 count, *shape, generator=generator, device=generator.device
             )
 
-        n, k = self.n_keys, self.size
+        n = self.n_keys
+        k = self.size
         return normal(n, k), normal(n, 2, k), normal(2 * n).argsort(1)
 
     def assemble(self, draws):
@@ -49,6 +50,7 @@ class Reassigned(headway.Task):
             tokens[rows, 2 * pairs[:, :, which] + 1] = values[:, :, which]
         code = headway.tasks.sinusoid(torch.arange(5 * n, device=keys.device), k)
         inputs = torch.cat([tokens, code.expand(count, -1, -1)], dim=2)
-        old, new = 2 * pairs.unbind(2)[0], 2 * pairs.unbind(2)[1]
+        old = 2 * pairs.unbind(2)[0]
+        new = 2 * pairs.unbind(2)[1]
         roles = torch.stack([queries, old, old + 1, new, new + 1], dim=1)
         return headway.Batch(inputs, values[:, :, 1, None], roles)

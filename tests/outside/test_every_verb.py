@@ -14,12 +14,13 @@ from in_process import forget_files, swept_here
 
 HERE = Path(__file__).parent
 SMALL = (
-    *("model.d_model=16", "model.n_heads=1", "model.d_mlp=16", "training.steps=20"),
-    *(
-        "training.eval_every=10",
-        "training.checkpoint_every=10",
-        "training.eval_examples=32",
-    ),
+    "model.d_model=16",
+    "model.n_heads=1",
+    "model.d_mlp=16",
+    "training.steps=20",
+    "training.eval_every=10",
+    "training.checkpoint_every=10",
+    "training.eval_examples=32",
     "training.cooldown_steps=2",
 )
 TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
@@ -37,7 +38,8 @@ def test_every_verb_takes_them_without_a_word_of_trust(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    file, field = str(HERE / f"{name}.py"), TASKS[name]
+    file = str(HERE / f"{name}.py")
+    field = TASKS[name]
 
     def told(*words: str) -> str:
         forget_files()  # as another process that has not met the file

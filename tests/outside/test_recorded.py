@@ -12,6 +12,7 @@ from headway.errors import HeadwayError
 from headway.judge import saved_discovery
 from headway.terminal.cli import main
 from nano import GPT
+from sampling import seeded
 
 TASK = headway.tasks.Hops(asked=(1,), n_symbols=8, n_places=32)
 
@@ -25,7 +26,7 @@ def train(model, recorder, seed, steps):
         optimizer,
         lambda step: min(1, (step + 1) / 50) * min(1, (steps - step) / (steps / 2)),
     )
-    generator = torch.Generator().manual_seed(seed)
+    generator = seeded(seed)
     for step in range(steps + 1):
         batch = TASK.sample(32, generator)
         logits = model(batch.inputs)[:, -TASK.n_read :]
@@ -66,7 +67,8 @@ def test_the_induction_circuit_is_found_and_dated(tmp_path, monkeypatch, capsys)
     ):
         main(words)
         assert "find^1" in capsys.readouterr().out
-    found, timeline = saved_discovery(run), saved_timeline(run)
+    found = saved_discovery(run)
+    timeline = saved_timeline(run)
     assert found.faithful, found.replaced_loss
     assert is_induction(found)
     assert all(
@@ -125,4 +127,5 @@ def test_a_loop_that_saves_nothing_has_failed(tmp_path):
     with headway.Recorder(tmp_path / "run", GPT(), TASK, sequences=8):
         pass
     run = headway.Run.open(tmp_path / "run")
-    assert (run.status, run.outcome()["message"]) == ("failed", "nothing was saved")
+    assert run.status == "failed"
+    assert run.outcome()["message"] == "nothing was saved"

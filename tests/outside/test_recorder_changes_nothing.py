@@ -13,6 +13,7 @@ from attending import TASK, WRAPPED, Busy, Net
 from torch import nn
 
 import headway
+from sampling import seeded
 
 
 def state_of(model):
@@ -58,7 +59,8 @@ def trained(model, folder, autocast=False):
     optimizer = torch.optim.AdamW(
         [w for w in model.parameters() if w.requires_grad], lr=1e-2
     )
-    generator, losses = torch.Generator().manual_seed(0), []
+    generator = seeded(0)
+    losses = []
     with recorder, torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         for step in range(10):
             batch = TASK.sample(16, generator)
@@ -143,7 +145,8 @@ def test_what_a_module_holds_is_the_same_object_afterwards(tmp_path):
         recorder.save(0, 1.0)
     for module, state, held in before:
         assert module.__dict__ is state
-        assert all(state[name] is value for name, value in held.items())
+        for name, value in held.items():
+            assert state[name] is value
         assert state.keys() == held.keys()
     assert versions == {
         name: weight._version for name, weight in model.named_parameters()

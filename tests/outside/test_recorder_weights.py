@@ -5,12 +5,14 @@ import safetensors.torch
 import torch
 from attending import TASK, WRAPPED, Net, parametrized
 from torch import nn
+from torch.testing import assert_close
 
 import headway
 from headway.errors import HeadwayError
 from nano import GPT
+from sampling import seeded
 
-INPUTS = TASK.sample(4, torch.Generator().manual_seed(5)).inputs
+INPUTS = TASK.sample(4, seeded(5)).inputs
 
 
 def averaged(model):
@@ -58,7 +60,7 @@ def test_a_wrapped_module_opens_again(wrap, tmp_path):
     expected = answer(model)
     for build in (None, Net, lambda: MORE[wrap](Net())):
         again = headway.Run.open(tmp_path / "run", build=build).model()
-        torch.testing.assert_close(again(INPUTS), expected)
+        assert_close(again(INPUTS), expected)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_what_its_class_alone_does_not_build_opens_by_a_builder(build, tmp_path)
     with pytest.raises(HeadwayError, match="recorded without a way to build it"):
         run.model()
     again = headway.Run.open(tmp_path / "run", build=build).model()
-    torch.testing.assert_close(again(INPUTS), answer(model))
+    assert_close(again(INPUTS), answer(model))
 
 
 class Kept(Net):
@@ -82,7 +84,8 @@ class Kept(Net):
         self.out.weight = self.embed.weight
         self.turned = nn.Parameter(torch.randn(16, 16).T)
         whole = torch.randn(2, 16)
-        self.first, self.second = nn.Parameter(whole[0]), nn.Parameter(whole[1])
+        self.first = nn.Parameter(whole[0])
+        self.second = nn.Parameter(whole[1])
         for name, value in {
             "steps": torch.tensor(3),
             "scale": torch.tensor(0.5),
@@ -104,12 +107,13 @@ class Kept(Net):
 def test_weights_of_every_kind_are_kept_as_they_are(kind, tmp_path):
     model = Kept().to(kind)
     run = recorded(tmp_path / "run", model, build=Kept)
-    again, kept = run.model(), safetensors.torch.load_file(run.checkpoint_path(0))
+    again = run.model()
+    kept = safetensors.torch.load_file(run.checkpoint_path(0))
     for name, weight in model.state_dict().items():
         assert torch.equal(kept[name], weight), name
         assert torch.equal(again.state_dict()[name], weight), name
         assert again.state_dict()[name].dtype == weight.dtype, name
-    torch.testing.assert_close(again(INPUTS), answer(model))
+    assert_close(again(INPUTS), answer(model))
 
 
 class Ahead(Net):
@@ -137,7 +141,9 @@ class ExtraKey(Net):
 @pytest.mark.parametrize(
     ("make", "causal"),
     [
-        *[(Net, True), (Ahead, False), (ExtraKey, True)],
+        (Net, True),
+        (Ahead, False),
+        (ExtraKey, True),
         (lambda: ExtraKey(causal=False), False),
     ],
 )
@@ -148,23 +154,32 @@ def test_causal_is_what_positions_see(make, causal, tmp_path):
     assert recorded(tmp_path / "run", model).config.model.causal is causal
 
 
-UNKEPT = {
-    "sparse": lambda model: model.register_buffer("links", torch.eye(3).to_sparse()),
-    "extra": lambda model: setattr(
-        type(model), "get_extra_state", lambda self: {"scale": 1}
-    ),
-    "lazy": lambda model: setattr(model, "more", nn.LazyLinear(3)),
-    "meta": lambda model: setattr(model, "more", nn.Linear(3, 3, device="meta")),
-}
-
-
-@pytest.mark.parametrize("what", UNKEPT)
-def test_what_cannot_be_kept_is_refused_before_anything_is_written(what, tmp_path):
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(
+            lambda model: model.register_buffer("links", torch.eye(3).to_sparse()),
+            id="sparse",
+        ),
+        pytest.param(
+            lambda model: setattr(
+                type(model), "get_extra_state", lambda self: {"scale": 1}
+            ),
+            id="extra",
+        ),
+        pytest.param(lambda model: setattr(model, "more", nn.LazyLinear(3)), id="lazy"),
+        pytest.param(
+            lambda model: setattr(model, "more", nn.Linear(3, 3, device="meta")),
+            id="meta",
+        ),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_before_anything_is_written(spoil, tmp_path):
     class Own(Net):
         pass
 
     model = Own()
-    UNKEPT[what](model)
+    spoil(model)
     with pytest.raises(HeadwayError, match=r"^model.*$"):
         headway.Recorder(tmp_path / "run", model, TASK, sequences=8)
     assert not any(tmp_path.iterdir())

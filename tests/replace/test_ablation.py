@@ -5,12 +5,15 @@ loss.
 import math
 import subprocess
 import sys
+from dataclasses import dataclass
+from itertools import product
 from unittest.mock import patch
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 from commands import refusing
 from headway.errors import HeadwayError
@@ -29,58 +32,79 @@ from headway.replace import (
 from headway.replace.patterns import Patterns
 from headway.tasks import Conditional, Retrieval
 from headway.training import generator_for
+from known_circuits import along
+from sampling import sample, seeded
 
 
 def pattern_of(bench, head, mechanism, own, intact):
-    """The pattern [batch, query, key] of a mechanism, written slowly, entry by entry.
+    """The pattern [batch, query, key] of a mechanism, written slowly, row by row.
 
     `own` is what the head attends to here, `intact` what all heads of the intact model
     attend to.
     """
-    n, causal = own.shape[-1], bench.model.config.causal
     pattern = torch.zeros_like(own)
-    for b in range(len(own)):
-        for i in range(n):
-            seen = i + 1 if causal else n
-            uniform = torch.zeros(n)
-            uniform[:seen] = 1 / seen
-            if isinstance(mechanism, Uniform):
-                pattern[b, i] = uniform
-            elif isinstance(mechanism, Identity):
-                pattern[b, i, i] = 1
-            else:
-                pairs = [
-                    (int(key), 1 / len(keys))
-                    for name in mechanism.relations
-                    for query, keys in zip(
-                        bench.patterns.relations[name].queries[b],
-                        bench.patterns.relations[name].keys[b],
-                        strict=True,
-                    )
-                    if query == i
-                    for key in keys
-                ]
-                if isinstance(mechanism, KnockOut):
-                    pattern[b, i] = own[b, i]
-                    for key, _ in pairs:
-                        pattern[b, i, key] = 0
-                elif pairs:
-                    for key, weight in pairs:
-                        pattern[b, i, key] += weight
-                    pattern[b, i] /= sum(weight for _, weight in pairs)
-                else:
-                    row = intact[:, *head, i]
-                    fills = {
-                        "zero": torch.zeros(n),
-                        "uniform": uniform,
-                        "own": own[b, i],
-                        "mean": row.mean(0),
-                        "resample": row[b - 1],
-                    }
-                    pattern[b, i] = fills[
-                        bench.patterns.rows if mechanism.relations else "zero"
-                    ]
+    for sequence, query in product(range(len(own)), range(own.shape[1])):
+        of_head = intact[:, *head, query]
+        row = Row(bench, sequence, query, own[sequence, query], of_head)
+        pattern[sequence, query] = row.of(mechanism)
     return pattern
+
+
+@dataclass
+class Row:
+    """What one query attends to.
+
+    Attributes:
+        own: what it attends to here.
+        intact: what it attends to in the intact model, in every sequence.
+    """
+
+    bench: Bench
+    sequence: int
+    query: int
+    own: torch.Tensor
+    intact: torch.Tensor
+
+    def of(self, mechanism):
+        """The row of a mechanism."""
+        if isinstance(mechanism, Uniform):
+            return self.uniform()
+        row = torch.zeros_like(self.own)
+        if isinstance(mechanism, Identity):
+            row[self.query] = 1
+            return row
+        several = [keys for name in mechanism.relations for keys in self.keys(name)]
+        if isinstance(mechanism, KnockOut):
+            row = self.own.clone()
+            for keys in several:
+                row[keys] = 0
+            return row
+        if not several:
+            fill = self.bench.patterns.rows if mechanism.relations else "zero"
+            return self.filled(fill)
+        for keys in several:
+            row[keys] += 1 / len(keys)
+        return row / len(several)
+
+    def keys(self, name):
+        """The keys of this query along a relation, for every time it is there."""
+        relation = self.bench.patterns.relations[name]
+        is_here = relation.queries[self.sequence] == self.query
+        return relation.keys[self.sequence][is_here]
+
+    def uniform(self):
+        row = torch.zeros_like(self.own)
+        seen = self.query + 1 if self.bench.model.config.causal else len(row)
+        row[:seen] = 1 / seen
+        return row
+
+    def filled(self, fill):
+        """A row without a path."""
+        fills = {"own": self.own, "zero": torch.zeros_like(self.own)}
+        fills["uniform"] = self.uniform()
+        fills["mean"] = self.intact.mean(0)
+        fills["resample"] = self.intact[self.sequence - 1]
+        return fills[fill]
 
 
 @pytest.fixture(params=[True, False], ids=["causal", "unmasked"])
@@ -94,20 +118,23 @@ def bench(request) -> Bench:
     return Bench(model.eval(), task, task.sample(5, generator_for("cpu", 1)))
 
 
-BENCHES = st.fixed_dictionaries(
-    {
-        "order": st.sampled_from(["deep-first", "shallow-first"]),
-        "depth": st.integers(0, 3),
-        "n_chains": st.integers(1, 3),
-        "n_layers": st.integers(1, 4),
-        "n_heads": st.sampled_from([1, 2]),
-        "d_head": st.sampled_from([None, 5]),
-        "d_mlp": st.sampled_from([0, 24]),
-        "causal": st.booleans(),
-        "rows": st.sampled_from(sorted(ABLATIONS.keys() - {"corrupted"})),
-        "seed": st.integers(0, 10**6),
-    }
-)
+ROWS = sorted(ABLATIONS.keys() - {"corrupted"})
+
+
+@st.composite
+def benches(draw):
+    """What `made` is given."""
+    shape = {"order": draw(st.sampled_from(["deep-first", "shallow-first"]))}
+    shape["depth"] = draw(st.integers(0, 3))
+    shape["n_chains"] = draw(st.integers(1, 3))
+    shape["n_layers"] = draw(st.integers(1, 4))
+    shape["n_heads"] = draw(st.sampled_from([1, 2]))
+    shape["d_head"] = draw(st.sampled_from([None, 5]))
+    shape["d_mlp"] = draw(st.sampled_from([0, 24]))
+    shape["causal"] = draw(st.booleans())
+    shape["rows"] = draw(st.sampled_from(ROWS))
+    shape["seed"] = draw(st.integers(0, 10**6))
+    return shape
 
 
 def made(order, depth, n_chains, rows, seed, shared=True, **shape) -> Bench:
@@ -120,7 +147,7 @@ def made(order, depth, n_chains, rows, seed, shared=True, **shape) -> Bench:
         task = Conditional(n_chains=n_chains, order=order)
     config = TransformerConfig(d_model=16, **shape)
     model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
-    generator = torch.Generator().manual_seed(seed)
+    generator = seeded(seed)
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.2 * torch.randn(weight.shape, generator=generator))
@@ -129,51 +156,46 @@ def made(order, depth, n_chains, rows, seed, shared=True, **shape) -> Bench:
 
 def drawn(data, bench):
     """Mechanisms for some heads, several times."""
-    kinds = st.sampled_from(["uniform", "identity", "paths", "knock-out"])
-    names = st.frozensets(
-        st.sampled_from(list(bench.patterns.relations)), min_size=1, max_size=4
-    )
-    heads = st.dictionaries(st.sampled_from(bench.heads), st.tuples(kinds, names))
-    made = {
-        "uniform": lambda names: Uniform(),
-        "identity": lambda names: Identity(),
-        "paths": Paths,
-        "knock-out": KnockOut,
-    }
-    return [
-        {head: made[kind](names) for head, (kind, names) in candidate.items()}
-        for candidate in data.draw(st.lists(heads, min_size=2, max_size=6))
-    ]
+    names = st.sampled_from(list(bench.patterns.relations))
+    relations = st.frozensets(names, min_size=1, max_size=4)
+    paths = st.builds(Paths, relations)
+    knocked_out = st.builds(KnockOut, relations)
+    mechanisms = st.one_of(st.just(Uniform()), st.just(Identity()), paths, knocked_out)
+    candidates = st.dictionaries(st.sampled_from(bench.heads), mechanisms)
+    return data.draw(st.lists(candidates, min_size=2, max_size=6))
 
 
-@given(BENCHES, st.data())
+@torch.no_grad()
+def errors_alone(bench, candidate, intact):
+    """The errors of one candidate, by a whole forward pass."""
+    batch = bench.batch
+
+    def replace(layer, pattern):
+        replaced = list(pattern.unbind(1))
+        for at, mechanism in candidate.items():
+            if at[0] == layer:
+                own = replaced[at[1]]
+                replaced[at[1]] = pattern_of(bench, at, mechanism, own, intact)
+        return torch.stack(replaced, 1)
+
+    predicted = bench.model(batch.inputs, replace)
+    by_hop = predicted.unflatten(-1, batch.targets.shape[2:])
+    squares = (by_hop - batch.targets).square()
+    return squares.mean((1, 3))
+
+
+@given(benches(), st.data())
 @settings(max_examples=20)
 def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
     bench = made(**shape)
     several = drawn(data, bench)
-    with torch.no_grad():
-        intact = attention_patterns(bench.model, bench.batch.inputs)
-    found = bench.errors(several)
-    for candidate, errors in zip(several, found, strict=True):
-
-        def replace(layer, pattern, candidate=candidate):
-            own = list(pattern.unbind(1))
-            for (at, head), mechanism in candidate.items():
-                if at == layer:
-                    own[head] = pattern_of(
-                        bench, (at, head), mechanism, own[head], intact
-                    )
-            return torch.stack(own, 1)
-
-        with torch.no_grad():
-            predicted = bench.model(bench.batch.inputs, replace)
-        wrong = (
-            predicted.unflatten(-1, bench.batch.targets.shape[2:]) - bench.batch.targets
-        )
-        assert torch.allclose(errors, wrong.square().mean((1, 3)), rtol=1e-3, atol=1e-5)
+    intact = attention_patterns(bench.model, bench.batch.inputs).detach()
+    for candidate, errors in zip(several, bench.errors(several), strict=True):
+        alone = errors_alone(bench, candidate, intact)
+        assert_close(errors, alone, rtol=1e-3, atol=1e-5)
 
 
-@given(BENCHES, st.data(), st.sampled_from([1, 40, 300]), st.sampled_from([1, 3]))
+@given(benches(), st.data(), st.sampled_from([1, 40, 300]), st.sampled_from([1, 3]))
 @settings(max_examples=10)
 def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, together):
     bench = made(**shape)
@@ -190,22 +212,21 @@ def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, toge
         assert other.losses(several) == pytest.approx(expected, rel=1e-4)
 
 
-@given(BENCHES, st.data())
+@given(benches(), st.data(), st.sampled_from([0.5, 0.99, 1.01, 2.0]))
 @settings(max_examples=15)
-def test_a_limit_only_saves_work(shape, data):
+def test_a_limit_only_saves_work(shape, data, times):
     bench = made(**shape)
     several = drawn(data, bench)
     whole = bench.errors(several).mean((1, 2)).tolist()
-    limit = data.draw(st.sampled_from(whole)) * data.draw(
-        st.sampled_from([0.5, 0.99, 1.01, 2.0])
-    )
-    for loss, below in zip(whole, bench.losses(several, limit), strict=True):
-        assert below == (pytest.approx(loss, rel=1e-4) if loss < limit else math.inf)
+    limit = times * data.draw(st.sampled_from(whole))
+    for loss, limited in zip(whole, bench.losses(several, limit), strict=True):
+        expected = loss if loss < limit else math.inf
+        assert limited == pytest.approx(expected, rel=1e-4)
     assert bench.losses(several) == pytest.approx(whole, rel=1e-4)
-    for one in several:
-        assert made(**shape).losses([one], ablation.above(bench.loss(one))) != [
-            math.inf
-        ]
+    for candidate in several:
+        just_above = ablation.above(bench.loss(candidate))
+        (loss,) = made(**shape).losses([candidate], just_above)
+        assert loss < math.inf
 
 
 def test_what_candidates_share_is_computed_once(bench):
@@ -215,20 +236,21 @@ def test_what_candidates_share_is_computed_once(bench):
     bench.loss({(2, 0): Uniform()})
     assert bench.forwards - once <= 1 / 3 + 1e-6
     spent = bench.forwards
-    assert bench.losses([{}, {(2, 0): Uniform()}]) == [
-        bench.loss(),
-        bench.loss({(2, 0): Uniform()}),
-    ]
+    intact, replaced = bench.losses([{}, {(2, 0): Uniform()}])
+    assert intact == bench.loss()
+    assert replaced == bench.loss({(2, 0): Uniform()})
     assert bench.forwards == spent
 
 
 def test_a_group_with_a_member_that_is_known_to_be_too_bad_costs_nothing(bench):
-    bad, other = {(0, 0): Uniform()}, {(0, 1): Uniform()}
+    bad = {(0, 0): Uniform()}
+    other = {(0, 1): Uniform()}
     limit = bench.loss(bad)
     spent = bench.forwards
     assert bench.worst([(bad, other)], limit) == [math.inf]
     assert bench.forwards == spent
-    assert bench.worst([(other, bad)], 10 * limit) == [max(bench.loss(other), limit)]
+    (worst,) = bench.worst([(other, bad)], 10 * limit)
+    assert worst == max(bench.loss(other), limit)
     assert bench.forwards > spent
 
 
@@ -236,7 +258,7 @@ def test_a_group_with_a_member_that_is_known_to_be_too_bad_costs_nothing(bench):
     ("mechanisms", "complaint"),
     [
         ({(3, 0): Uniform()}, r"\(layer, head\) = \(3, 0\) is not allowed"),
-        ({(0, 0): Paths(frozenset({"s0←s9"}))}, "path = 's0←s9' is not allowed"),
+        ({(0, 0): along("s0←s9")}, "path = 's0←s9' is not allowed"),
     ],
 )
 def test_what_the_model_or_the_task_lacks_is_refused(bench, mechanisms, complaint):
@@ -249,7 +271,7 @@ def test_what_the_model_or_the_task_lacks_is_refused(bench, mechanisms, complain
 
 
 def test_a_path_that_the_mask_hides_is_refused(bench):
-    hidden = {(0, 0): Paths(frozenset({"s1←s0"}))}
+    hidden = {(0, 0): along("s1←s0")}
     if bench.model.config.causal:
         with pytest.raises(HeadwayError, match="path = 's1←s0' is not allowed"):
             bench.loss(hidden)
@@ -269,32 +291,37 @@ class Sunk(torch.nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.read, self.write = torch.nn.Linear(8, 8), torch.nn.Linear(8, 4)
+        self.read = torch.nn.Linear(8, 8)
+        self.write = torch.nn.Linear(8, 4)
         self.inner = torch.nn.MultiheadAttention(
             8, 2, add_zero_attn=True, batch_first=True
         )
 
     def forward(self, inputs):
         x = self.read(inputs)
-        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
-        return self.write(self.inner(x, x, x, attn_mask=mask)[0])
+        n = x.shape[1]
+        future = torch.ones(n, n, dtype=torch.bool).triu(1)
+        attended, _ = self.inner(x, x, x, attn_mask=future)
+        return self.write(attended)
 
 
-@pytest.mark.parametrize("rows", sorted(ABLATIONS.keys() - {"corrupted"}))
+@pytest.mark.parametrize("rows", ROWS)
 def test_a_key_that_is_no_position_is_on_no_path(rows):
-    task, model = Retrieval(depth=1), Sunk().eval()
+    task = Retrieval(depth=1)
+    model = Sunk().eval()
     found = discover(
         model, task, threshold=10.0, sequences=8, ablation=rows, trials=False
     )
     assert found.replaced_loss < 10
-    assert Patterns(tapped(model), task.sample(2, torch.Generator()), {}).causal
+    patterns = Patterns(tapped(model), sample(task, 2), {})
+    assert patterns.causal
 
 
 def test_an_unknown_fill_of_rows_is_refused_by_name(bench):
     with refusing(
         "mechanism = 'novel' is not allowed", "uniform, own, mean", "resample"
     ):
-        bench.loss({(0, 0): Paths(frozenset({"s0←s0"}), "novel")})
+        bench.loss({(0, 0): along("s0←s0", rows="novel")})
 
 
 UNKNOWN = """
@@ -321,6 +348,8 @@ def test_an_unknown_mechanism_is_refused_where_assertions_are_off():
 
 @given(st.floats(0, 100))
 def test_a_limit_above_a_loss_is_larger_than_its_rounding(loss):
-    single = torch.tensor(loss).float().item()
-    assert 2e-7 * max(loss, 1) < ablation.above(loss) - loss < 1e-4 * max(loss, 1)
-    assert single < ablation.above(loss)
+    rounded = torch.tensor(loss).float().item()
+    limit = ablation.above(loss)
+    size = max(loss, 1)
+    assert 2e-7 * size < limit - loss < 1e-4 * size
+    assert rounded < limit

@@ -9,42 +9,39 @@ from headway.errors import HeadwayError
 from headway.judge import verdicts
 from headway.judge.text import likeness_table
 from headway.relations.paths import AttentionPath
-from headway.replace import Identity, Paths, Uniform, compare, jaccard
+from headway.replace import Identity, Uniform, compare, jaccard
 from headway_experiments.arena import compiled
+from known_circuits import along
 
 
 @pytest.fixture
 def circuit() -> Circuit:
-    return Circuit(
-        {
-            (1, 0): Paths(frozenset({"s0←s2", "s2←s4"})),
-            (0, 0): Paths(frozenset({"s2←s1"})),
-            (2, 0): Uniform(),
-            (3, 0): Identity(),
-        }
-    )
+    mechanisms = {(1, 0): along("s0←s2", "s2←s4"), (0, 0): along("s2←s1")}
+    return Circuit({**mechanisms, (2, 0): Uniform(), (3, 0): Identity()})
+
+
+LOWER = AttentionPath.of(0, 0, "s2←s1")
+TO_QUERY = AttentionPath.of(1, 0, "s0←s2")
+TO_MIDDLE = AttentionPath.of(1, 0, "s2←s4")
 
 
 def test_paths_are_listed_as_information_flows(circuit):
-    assert circuit.paths == [
-        AttentionPath.of(0, 0, "s2←s1"),
-        AttentionPath.of(1, 0, "s0←s2"),
-        AttentionPath.of(1, 0, "s2←s4"),
-    ]
+    assert circuit.paths == [LOWER, TO_QUERY, TO_MIDDLE]
     assert circuit.useful_heads == [(0, 0), (1, 0)]
     assert circuit.useful_layers == [0, 1]
 
 
 def test_cutting_a_path_cuts_only_it(circuit):
-    cut = circuit.without(AttentionPath.of(1, 0, "s2←s4"))
-    assert cut.paths == [
-        AttentionPath.of(0, 0, "s2←s1"),
-        AttentionPath.of(1, 0, "s0←s2"),
-    ]
-    assert circuit.paths[-1] == AttentionPath.of(1, 0, "s2←s4")
-    assert cut.without(AttentionPath.of(0, 0, "s2←s1")).useful_heads == [(1, 0)]
+    cut = circuit.without(TO_MIDDLE)
+    assert cut.paths == [LOWER, TO_QUERY]
+    assert circuit.paths == [LOWER, TO_QUERY, TO_MIDDLE]
+    assert cut.without(LOWER).useful_heads == [(1, 0)]
     assert cut.adding("L1.H0 s2←s4") == circuit
-    assert cut.filled("own").adding("L1.H0 s2←s4") == circuit.filled("own")
+
+
+def test_a_path_is_added_to_rows_as_they_are_filled(circuit):
+    cut = circuit.without(TO_MIDDLE).filled("own")
+    assert cut.adding("L1.H0 s2←s4") == circuit.filled("own")
 
 
 @pytest.mark.parametrize(
@@ -78,22 +75,23 @@ def test_spoilt_json_is_refused(heads, complaint):
         Circuit.from_json(heads)
 
 
-def stacked(**by_layer) -> Circuit:
-    layers = {
-        int(name[1:]): frozenset(paths.split()) for name, paths in by_layer.items()
-    }
-    return Circuit(
-        {(i, 0): Paths(layers[i]) if i in layers else Uniform() for i in range(5)}
-    )
+def stacked(by_layer: dict[int, str]) -> Circuit:
+    """A circuit of one head a layer, of which some have paths."""
+    circuit = Circuit({(layer, 0): Uniform() for layer in range(5)})
+    for layer, relations in by_layer.items():
+        circuit = circuit.replacing((layer, 0), along(*relations.split()))
+    return circuit
 
 
 def test_what_circuits_share_whatever_the_layer():
-    a = stacked(l0="s2←s1", l2="s0←s2")
-    b = stacked(l1="s2←s1 s4←s3", l3="s0←s2", l4="s0←s2")
-    both = compare([a, b])
+    first = stacked({0: "s2←s1", 2: "s0←s2"})
+    second = stacked({1: "s2←s1 s4←s3", 3: "s0←s2", 4: "s0←s2"})
+    both = compare([first, second])
     assert both.shared == ["s2←s1", "s0←s2"]
     assert list(both.heads) == ["s2←s1", "s4←s3", "s0←s2"]
-    assert both.heads["s0←s2"] == [[(2, 0)], [(3, 0), (4, 0)]]
+    in_first, in_second = both.heads["s0←s2"]
+    assert in_first == [(2, 0)]
+    assert in_second == [(3, 0), (4, 0)]
     assert both.likeness == pytest.approx(2 / 3)
 
 
@@ -110,76 +108,96 @@ def columns(request, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def found():
-    known = compiled(1)
-    return known, discover(known.model, known.task, sequences=16)
+def known():
+    return compiled(1)
 
 
-def said(thing, columns):
-    lines = str(thing).splitlines()
+@pytest.fixture(scope="module")
+def found(known):
+    return discover(known.model, known.task, sequences=16)
+
+
+def lines_of(shown, columns):
+    lines = str(shown).splitlines()
     assert max(map(len, lines)) <= columns
-    return lines, " ".join(" ".join(lines).split())
+    return lines
 
 
-def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns):
-    lines, text = said(found[1], columns)
+def in_words(lines):
+    """What lines say, however they are broken and aligned."""
+    return " ".join(" ".join(lines).split())
+
+
+WORD = {True: "yes", False: "NO", None: "?"}
+
+
+def test_a_discovery_shows_its_circuit_and_its_verdicts(found, columns):
+    lines = lines_of(found, columns)
     assert lines[0].startswith("L0.H0: s2←s1: ")
-    for one in verdicts(found[1]):
-        word = {True: "yes", False: "NO", None: "?"}[one.holds]
-        assert f"{one.name} {word} {one.because}" in text
-        line = one.next and one.next.in_python()
-        assert not line or f"next: {line}" in text
+    text = in_words(lines)
+    for verdict in verdicts(found):
+        word = WORD[verdict.holds]
+        assert f"{verdict.name} {word} {verdict.because}" in text
+        if verdict.next:
+            assert f"next: {verdict.next.in_python()}" in text
+
+
+def test_a_discovery_shows_its_paths(found, columns):
+    lines = lines_of(found, columns)
     (head,) = (line for line in lines if line.startswith("path "))
     assert head.split() == ["path", "attention", "exchanged", "cut", "again"]
-    rows = [
-        line.split()
-        for line in lines
-        if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))
-    ]
-    assert [row[:3] + row[-3:] for row in rows] == [
-        ["L0.H0", "s2←s1", "1.00", "2", "of", "2"],
-        ["L1.H0", "s0←s2", "1.00", "2", "of", "2"],
-    ]
+    for path in ("L0.H0 s2←s1", "L1.H0 s0←s2"):
+        (row,) = (line for line in lines if line.startswith(path))
+        assert " ".join(row.split()).startswith(f"{path} 1.00 ")
+        assert row.split()[-3:] == ["2", "of", "2"]
 
 
-@pytest.mark.parametrize("narrow", [60, 40])
-def test_a_table_of_large_losses_fits_the_terminal(found, narrow, monkeypatch):
+@pytest.mark.parametrize(("narrow", "is_whole"), [(60, True), (40, False)])
+def test_a_table_of_large_losses_fits_the_terminal(
+    found, narrow, is_whole, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", str(narrow))
-    evidence = found[1].evidence
+    evidence = found.evidence
     ablated = replace(evidence.likeness.ablated, loss=12.3456, r2=-123.456)
     likeness = replace(evidence.likeness, ablated=ablated)
-    lines = likeness_table(
-        replace(found[1], evidence=replace(evidence, likeness=likeness))
-    )
+    evidence = replace(evidence, likeness=likeness)
+    lines = likeness_table(replace(found, evidence=evidence))
     assert max(map(len, lines)) <= narrow
-    row = (
-        f"ablated 12.3456 {ablated.agreement:.1%} "
-        f"{ablated.sequence_agreement:.1%} -123.456"
-    )
-    assert row.replace("%", " %") in " ".join(" ".join(lines).split())
-    whole_rows = [
-        line for line in lines if line.startswith("ablated") and line.endswith("0.000")
-    ]
-    assert len(whole_rows) == (narrow == 60)
+    answers = f"{ablated.agreement:.1%} {ablated.sequence_agreement:.1%}"
+    answers = answers.replace("%", " %")
+    assert f"ablated 12.3456 {answers} -123.456" in in_words(lines)
+    (row,) = (line for line in lines if line.startswith("ablated"))
+    assert row.endswith("0.000") == is_whole
 
 
-def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):
-    known, discovery = found
+@pytest.fixture(scope="module")
+def timeline(known, found):
+    """Of a model that does nothing at first."""
     blank = compiled(1).model
     for weight in blank.parameters():
         weight.mul_(0.0)
-    timeline = emergence(
-        {0: blank, 10: known.model, 20: known.model}, discovery, known.task
-    )
-    lines, text = said(timeline, columns)
-    named = " ".join(lines[0].split())
+    models = {0: blank, 10: known.model, 20: known.model}
+    return emergence(models, found, known.task)
+
+
+def test_a_timeline_says_when_paths_were_born(timeline, columns):
+    lines = lines_of(timeline, columns)
+    head, lower, upper, *_ = lines
+    named = " ".join(head.split())
     assert named == "path attention to half to 0.5 knocked out needed"
-    assert [line[:11] for line in lines[1:3]] == ["L0.H0 s2←s1", "L1.H0 s0←s2"]
-    assert all("█" in line for line in lines[1:3])
-    assert (
+    assert lower.startswith("L0.H0 s2←s1")
+    assert upper.startswith("L1.H0 s0←s2")
+    assert "█" in lower
+    assert "█" in upper
+    text = in_words(lines)
+    note = (
         "has half of its final value, and passes 0.5; never, if it always stays below"
-        in text
     )
+    assert note in text
     assert "hop" not in text
+
+
+def test_a_timeline_says_when_hops_were_learnt(timeline, columns):
     dated = replace(timeline, hops={"x_1": 7.4, "x_2": None})
-    assert "partial loss below 0.5 at step: x_1 7 x_2 never" in said(dated, columns)[1]
+    text = in_words(lines_of(dated, columns))
+    assert "partial loss below 0.5 at step: x_1 7 x_2 never" in text

@@ -12,6 +12,7 @@ from headway.replace.mechanism import ABLATIONS, MECHANISMS, Mechanism
 from headway.replace.partners import partners
 from headway.training import held_out
 from headway_experiments.arena import compiled
+from sampling import seeded
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def test_it_stands_in_a_heads_place(known):
 
 
 def test_it_is_judged_as_a_part_of_the_circuit(known, circuit):
-    given = partners(known.task, 64, torch.Generator().manual_seed(77))
+    given = partners(known.task, 64, seeded(77))
     exchange = Exchange.among(known.model, known.task, given)
     judged = judge(exchange, circuit)
     assert judged.broken() == {}

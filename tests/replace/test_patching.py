@@ -2,6 +2,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 from commands import refusing
 from headway.errors import HeadwayError
@@ -11,15 +12,20 @@ from headway.replace.patching import patch, patch_all
 from headway.tasks import Batch, Hops, Retrieval
 from headway_experiments.arena import compiled
 from random_models import Plain, moved
+from sampling import seeded
 
 
 def pair(task, count=16, seed=0):
     """Sequences, and others laid out alike."""
-    symbols, slots = task.draw(count, torch.Generator().manual_seed(seed))
-    return task.assemble((symbols, slots)), task.assemble((symbols.roll(1, 0), slots))
+    symbols, slots = task.draw(count, seeded(seed))
+    clean = task.assemble((symbols, slots))
+    corrupted = task.assemble((symbols.roll(1, 0), slots))
+    return clean, corrupted
 
 
-SHORT = (Retrieval(depth=2, n_chains=2), *pair(Retrieval(depth=2, n_chains=2)))
+CHAINS = Retrieval(depth=2, n_chains=2)
+CLEAN, CORRUPTED = pair(CHAINS)
+SHORT = (CHAINS, CLEAN, CORRUPTED)
 
 
 def build(task, seed=0, **shape):
@@ -44,25 +50,34 @@ def by_hand(model, clean, corrupted, replaced):
 
     `replaced` [layer, head, batch, query, key] says which.
     """
-    streams = [model.embedded(batch.inputs) for batch in (clean, corrupted)]
-    for layer, block in enumerate(model.blocks):
-        values, patterns = [], []
-        for x in streams:
-            mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
-            q, k, v = mapped.unbind(2)
-            scores = (
-                torch.einsum("bqhd,bkhd->bhqk", q, k) * model.config.head_width**-0.5
-            )
-            patterns.append((scores + model.mask[: len(x[0]), : len(x[0])]).softmax(-1))
-            values.append(v)
-        own, other = (v.transpose(1, 2)[:, :, None] for v in values)
-        read = [own, other]
-        read[0] = torch.where(replaced[layer].transpose(0, 1)[..., None], other, own)
-        z = [(p[..., None] * v).sum(3) for p, v in zip(patterns, read, strict=True)]
-        wrote = [block.attn.out(each.transpose(1, 2).flatten(2)) for each in z]
-        streams = [x + written for x, written in zip(streams, wrote, strict=True)]
-        streams = [x + block.mlp(block.ln2(x)) for x in streams]
-    return model.read(streams[0])
+    own = model.embedded(clean.inputs)
+    other = model.embedded(corrupted.inputs)
+    for block, is_replaced in zip(model.blocks, replaced, strict=True):
+        pattern, values = attention_by_hand(model, block, own)
+        their_pattern, their_values = attention_by_hand(model, block, other)
+        # What every query reads of every key, [batch, head, query, key, number].
+        read = torch.where(is_replaced.transpose(0, 1)[..., None], their_values, values)
+        own = own + written(block, pattern, read)
+        other = other + written(block, their_pattern, their_values)
+        own = own + block.mlp(block.ln2(own))
+        other = other + block.mlp(block.ln2(other))
+    return model.read(own)
+
+
+def attention_by_hand(model, block, stream):
+    """A layer's pattern and its values, the same for every query."""
+    mapped = block.attn.qkv(block.ln1(stream))
+    q, k, v = mapped.unflatten(-1, (3, model.n_heads, -1)).transpose(1, 3).unbind(2)
+    n = stream.shape[1]
+    scores = q @ k.mT * model.config.head_width**-0.5
+    pattern = (scores + model.mask[:n, :n]).softmax(-1)
+    return pattern, v[:, :, None]
+
+
+def written(block, pattern, read):
+    """What a layer's heads write that read values along a pattern."""
+    z = (pattern[..., None] * read).sum(3)
+    return block.attn.out(z.transpose(1, 2).flatten(2))
 
 
 @given(
@@ -79,34 +94,29 @@ def test_a_path_carries_the_values_that_are_read_along_it(seed, layer, head, nam
     replaced = torch.zeros(2, 2, 3, task.length, task.length, dtype=torch.bool)
     rows = torch.arange(3)[:, None]
     for name in names:
-        query, key = (int(role.removeprefix("s")) for role in name.split("←"))
-        replaced[layer, head, rows, clean.roles[:, query], clean.roles[:, key]] = True
-    said = patch(
-        model,
-        task,
-        clean,
-        corrupted,
-        [AttentionPath.of(layer, head, name) for name in names],
-    )
-    torch.testing.assert_close(said, by_hand(model, clean, corrupted, replaced))
+        query, key = (role.removeprefix("s") for role in name.split("←"))
+        queries = clean.roles[:, int(query)]
+        keys = clean.roles[:, int(key)]
+        replaced[layer, head, rows, queries, keys] = True
+    paths = [AttentionPath.of(layer, head, name) for name in names]
+    patched = patch(model, task, clean, corrupted, paths)
+    assert_close(patched, by_hand(model, clean, corrupted, replaced))
     is_read = layer == 0 or any(name.startswith("s0") for name in names)
-    unchanged = torch.allclose(said, model(clean.inputs), rtol=0, atol=1e-9)
-    assert unchanged != is_read
+    moved_by = (patched - model(clean.inputs)).abs().max()
+    assert is_read == (moved_by > 1e-9)
 
 
 def test_a_head_carries_all_that_it_reads():
-    task, clean, corrupted = SHORT
-    model = build(task)
-    _, ours = model.run_with_cache(clean.inputs)
-    _, theirs = model.run_with_cache(corrupted.inputs)
+    model = build(CHAINS)
+    _, ours = model.run_with_cache(CLEAN.inputs)
+    _, theirs = model.run_with_cache(CORRUPTED.inputs)
     block = model.layers[1]
     z = ours["z", 1].clone()
     z[:, :, 0] = theirs["z", 1][:, :, 0]
-    expected = model.read(
-        block.finish(ours["resid_pre", 1] + block.attn.out(z.flatten(2)))
-    )
-    torch.testing.assert_close(patch(model, task, clean, corrupted, "L1.H0"), expected)
-    torch.testing.assert_close(patch(model, task, clean, corrupted, (1, 0)), expected)
+    attended = ours["resid_pre", 1] + block.attn.out(z.flatten(2))
+    expected = model.read(block.finish(attended))
+    assert_close(patch(model, *SHORT, "L1.H0"), expected)
+    assert_close(patch(model, *SHORT, (1, 0)), expected)
 
 
 @pytest.mark.parametrize(
@@ -118,52 +128,46 @@ def test_of_all_paths_those_of_the_compiled_circuit_have_an_effect(construction)
     effects = patch_all(known.model, known.task, clean, corrupted, "paths")
     assert len(effects.sites) == known.model.n_layers * 21
     largest = effects.normalised.amax(1)
-    found = {
-        site
-        for site, effect in zip(effects.sites, largest, strict=True)
-        if effect > 0.01
-    }
-    assert found == known.required
-    assert (largest[largest > 0.01] > 0.7).all()
+    by_site = dict(zip(effects.sites, largest, strict=True))
+    effective = {site for site, effect in by_site.items() if effect > 0.01}
+    assert effective == known.required
+    for site in effective:
+        assert by_site[site] > 0.7
 
 
 def test_losses_are_those_of_the_clean_targets():
     known = compiled(2)
     clean, corrupted = pair(known.task, 32)
     effects = patch_all(known.model, known.task, clean, corrupted, ["L0.H0", (1, 0)])
-    loss = known.task.targets.partial_losses
-    torch.testing.assert_close(
-        effects.clean, loss(known.model(clean.inputs), clean.targets)
-    )
-    torch.testing.assert_close(
-        effects.corrupted, loss(known.model(corrupted.inputs), clean.targets)
-    )
-    said = patch(known.model, known.task, clean, corrupted, "L1.H0")
-    patched = loss(said, clean.targets)
-    torch.testing.assert_close(effects.patched[1], patched)
+
+    def loss(outputs):
+        return known.task.targets.partial_losses(outputs, clean.targets)
+
+    assert_close(effects.clean, loss(known.model(clean.inputs)))
+    assert_close(effects.corrupted, loss(known.model(corrupted.inputs)))
+    patched = loss(patch(known.model, known.task, clean, corrupted, "L1.H0"))
+    assert_close(effects.patched[1], patched)
     share = (patched - effects.clean) / (effects.corrupted - effects.clean)
-    torch.testing.assert_close(effects.normalised[1], share)
-    lines = str(effects).splitlines()
-    assert lines[0].split() == ["x_1", "x_2"]
-    assert lines[2].split() == [
-        "L1.H0",
-        *(f"{effect:z.2f}" for effect in share.tolist()),
-    ]
-    assert len({len(line) for line in lines}) == 1
+    assert_close(effects.normalised[1], share)
+    head, _, of_upper_head = str(effects).splitlines()
+    assert head.split() == ["x_1", "x_2"]
+    shares = [f"{effect:z.2f}" for effect in share.tolist()]
+    assert of_upper_head.split() == ["L1.H0", *shares]
+    assert len(of_upper_head) == len(head)
 
 
 def test_tokens_can_be_patched_along_relations_that_are_no_roles():
     task = Hops(asked=(1,), n_places=12)
-    first, chosen = task.draw(8, torch.Generator().manual_seed(0))
-    clean = task.assemble((first, chosen))
-    renamed = torch.cat([(first[:, :1] + 1) % task.n_symbols, first[:, 1:]], dim=1)
+    turns, chosen = task.draw(8, seeded(0))
+    clean = task.assemble((turns, chosen))
+    renamed = turns.clone()
+    renamed[:, 0] = (turns[:, 0] + 1) % task.n_symbols
     corrupted = task.assemble((renamed, chosen))  # every symbol is the next one
     model = build(task)
-    effects = patch_all(
-        model, task, clean, corrupted, ["L1.H0 find^1", "L0.H1 previous token"]
-    )
+    sites = ["L1.H0 find^1", "L0.H1 previous token"]
+    effects = patch_all(model, task, clean, corrupted, sites)
     assert effects.normalised.isfinite().all()
-    other = task.sample(8, torch.Generator().manual_seed(1))
+    other = task.sample(8, seeded(1))
     with pytest.raises(
         HeadwayError, match=r"^corrupted: find\^1 must lead where it leads in clea"
     ):
@@ -191,26 +195,24 @@ def test_tokens_can_be_patched_along_relations_that_are_no_roles():
     ],
 )
 def test_what_is_no_site_is_refused_in_one_line(site, told):
-    task, clean, corrupted = SHORT
     with pytest.raises(HeadwayError, match=f"^[^\n]*{told}[^\n]*$"):
-        patch(build(task), task, clean, corrupted, site)
+        patch(build(CHAINS), *SHORT, site)
 
 
 def test_other_layouts_and_kinds_are_refused():
-    task, clean, corrupted = SHORT
-    model = build(task)
+    model = build(CHAINS)
     with pytest.raises(
         HeadwayError, match="roles must stand where they stand in clean"
     ):
-        patch(model, task, clean, pair(task, seed=1)[0], "L0.H0")
+        patch(model, CHAINS, CLEAN, pair(CHAINS, seed=1)[0], "L0.H0")
     with pytest.raises(
         HeadwayError, match=r"inputs = \[4, 10, 8\] is not .* as clean, \[16, 10, 8\]"
     ):
-        patch(model, task, clean, corrupted.part(slice(4)), "L0.H0")
+        patch(model, CHAINS, CLEAN, CORRUPTED.part(slice(4)), "L0.H0")
     with pytest.raises(
         HeadwayError, match="at = 'layers' is not allowed: it must be paths, heads,"
     ):
-        patch_all(model, task, clean, corrupted, "layers")
+        patch_all(model, *SHORT, "layers")
 
 
 class Transposed(Plain):
@@ -223,7 +225,8 @@ class Halved(Plain):
     """The pattern is halved before it meets values, which are doubled."""
 
     def read(self, pattern, values):
-        half, twice = pattern / 2, values * 2
+        half = pattern / 2
+        twice = values * 2
         return half @ twice
 
 
@@ -234,17 +237,17 @@ class HalvedTransposed(Transposed):
 
 @pytest.mark.parametrize("kind", [Plain, Transposed, Halved, HalvedTransposed])
 def test_heads_and_paths_of_any_module(kind):
-    task, clean, corrupted = SHORT
-    model = build(task)
+    model = build(CHAINS)
     for site in ("L0.H1", "L1.H0", "L0.H0 s2←s1", "L1.H1 s0←s2"):
-        expected = patch(model, task, clean, corrupted, site)
-        for mine in (kind(model), tapped(kind(model), clean.inputs)):
-            said = patch(mine, task, clean, corrupted, site)
-            torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
-        assert (expected - model(clean.inputs)).abs().max() > 1e-3
-    ours = patch_all(kind(model), task, clean, corrupted, "heads")
-    theirs = patch_all(model, task, clean, corrupted, "heads")
-    torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
+        expected = patch(model, *SHORT, site)
+        for mine in (kind(model), tapped(kind(model), CLEAN.inputs)):
+            patched = patch(mine, *SHORT, site)
+            assert_close(patched, expected, atol=1e-5, rtol=0)
+        moved_by = expected - model(CLEAN.inputs)
+        assert moved_by.abs().max() > 1e-3
+    ours = patch_all(kind(model), *SHORT, "heads")
+    theirs = patch_all(model, *SHORT, "heads")
+    assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
 
 
 def permuted(layout, is_halved):
@@ -253,7 +256,8 @@ def permuted(layout, is_halved):
     class Permuted(Plain):
         def read(self, pattern, values):
             if is_halved:
-                pattern, values = pattern / 2, values * 2
+                pattern = pattern / 2
+                values = values * 2
             axes = ["bhqk".index(axis) for axis in layout]
             return torch.einsum(f"{layout},bhkd->bhqd", pattern.permute(axes), values)
 
@@ -265,13 +269,12 @@ def permuted(layout, is_halved):
     "layout", ["bhqk", "bqhk", "bqkh", "bhkq", "bkhq", "kbhq", "qbkh"]
 )
 def test_a_pattern_may_be_laid_out_anew_for_an_equation(layout, is_halved):
-    task, clean, corrupted = SHORT
-    model = build(task)
+    model = build(CHAINS)
     mine = permuted(layout, is_halved)(model)
     for site in ("L0.H1", "L1.H1 s0←s2"):
-        expected = patch(model, task, clean, corrupted, site)
-        said = patch(mine, task, clean, corrupted, site)
-        torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
+        expected = patch(model, *SHORT, site)
+        said = patch(mine, *SHORT, site)
+        assert_close(said, expected, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -282,16 +285,14 @@ def test_a_pattern_may_be_laid_out_anew_for_an_equation(layout, is_halved):
     ],
 )
 def test_a_pattern_that_begins_with_heads_is_refused(is_halved, told):
-    task, clean, corrupted = SHORT
     with refusing(told):
-        patch(permuted("hbqk", is_halved)(build(task)), task, clean, corrupted, "L0.H1")
+        patch(permuted("hbqk", is_halved)(build(CHAINS)), *SHORT, "L0.H1")
 
 
 def test_a_relation_that_leads_elsewhere_is_left_out():
     task = Hops(asked=(1,), n_symbols=4, n_places=16)
-    clean, corrupted = (
-        task.sample(8, torch.Generator().manual_seed(seed)) for seed in (0, 1)
-    )
+    clean = task.sample(8, seeded(0))
+    corrupted = task.sample(8, seeded(1))
     model = build(task)
     every = patch_all(model, task, clean, clean, "paths").sites
     alike = patch_all(model, task, clean, corrupted, "paths").sites
@@ -312,12 +313,12 @@ class Listed(Plain):
         future = torch.full((n, n), -torch.inf).triu(1)
         for block in model.blocks:
             attention = block.attn
-            mapped = attention.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
+            mapped = attention.qkv(block.ln1(x))
+            by_head = mapped.unflatten(-1, (3, model.n_heads, -1))
             read = []
             for head in range(model.n_heads):
-                q, k, v = mapped[:, :, :, head].unbind(2)
-                scores = q @ k.mT
-                scores = scores * q.shape[-1] ** -0.5
+                q, k, v = by_head[:, :, :, head].unbind(2)
+                scores = q @ k.mT * q.shape[-1] ** -0.5
                 pattern = (scores + future).softmax(-1)
                 read.append(pattern @ v)
             x = x + attention.out(torch.cat(read, -1))
@@ -326,27 +327,25 @@ class Listed(Plain):
 
 
 def test_heads_that_are_computed_one_by_one_are_patched_as_those_of_a_layer():
-    task, clean, corrupted = SHORT
-    model = build(task)
+    model = build(CHAINS)
     for at in ("heads", "paths"):
-        ours = patch_all(Listed(model), task, clean, corrupted, at)
-        theirs = patch_all(model, task, clean, corrupted, at)
+        ours = patch_all(Listed(model), *SHORT, at)
+        theirs = patch_all(model, *SHORT, at)
         assert ours.sites == theirs.sites
-        torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
+        assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("silent", [1, 2])
 @torch.no_grad()
 def test_upper_heads_may_read_nothing(silent):
     """Then no output tells which positions the queries of the last layer are."""
-    task, clean, corrupted = SHORT
-    model = build(task)
+    model = build(CHAINS)
     width = model.config.d_model
     for block in model.blocks[-silent:]:
         block.attn.qkv.weight[-width:] = 0
         block.attn.qkv.bias[-width:] = 0
-    effects = patch_all(model, task, clean, corrupted, "heads")
-    upper = [n for n, site in enumerate(effects.sites) if site[0] >= 2 - silent]
-    torch.testing.assert_close(
-        effects.patched[upper], effects.clean.expand(len(upper), -1)
-    )
+    effects = patch_all(model, *SHORT, "heads")
+    layers = torch.tensor([layer for layer, _ in effects.sites])
+    upper = effects.patched[layers >= 2 - silent]
+    assert len(upper) == 2 * silent
+    assert_close(upper, effects.clean.expand_as(upper))

@@ -12,9 +12,12 @@ from headway.replace.rows import measured_weights
 from headway.tasks import IGNORE_INDEX
 from headway.training import held_out
 from headway_experiments.arena import compiled
+from sampling import seeded
 
-LENGTH, TOKENS = 9, 8
-PLACE, CONTENT = 4, 6
+LENGTH = 9
+TOKENS = 8
+PLACE = 4
+CONTENT = 6
 """A row that attends to the position before in all sequences, and one that attends by
 content.
 """
@@ -42,20 +45,20 @@ class Read(nn.Module):
         is_normed: whether what a row reads is divided by the sum of the row.
     """
 
-    n_layers, n_heads = 2, 1
+    n_layers = 2
+    n_heads = 1
 
     def __init__(self, read, is_normed=False):
         super().__init__()
-        self.read, self.is_normed = torch.tensor(read), is_normed
-        generator = torch.Generator().manual_seed(0)
+        self.read = torch.tensor(read)
+        self.is_normed = is_normed
+        generator = seeded(0)
         self.content = 3 * torch.randn(TOKENS, TOKENS, generator=generator)
 
     def forward(self, inputs, tap=None):
         tap = tap or (lambda _, pattern: pattern)
-        tokens, hidden = (
-            torch.eye(TOKENS)[inputs],
-            torch.ones(LENGTH, LENGTH).triu(1).bool(),
-        )
+        tokens = torch.eye(TOKENS)[inputs]
+        hidden = torch.ones(LENGTH, LENGTH).triu(1).bool()
         scores = self.content[inputs[:, :, None], inputs[:, None]]
         scores[:, PLACE] = 40.0 * (torch.arange(LENGTH) == PLACE - 1)
         pattern = tap(0, scores.masked_fill(hidden, -torch.inf).softmax(-1)[:, None])[
@@ -93,7 +96,7 @@ def read_of(**rows):
 
 
 def weights_of(model, count=64):
-    batch = TokenBefore().sample(count, torch.Generator().manual_seed(1))
+    batch = TokenBefore().sample(count, seeded(1))
     return measured_weights(model, TokenBefore(), batch)
 
 
@@ -125,7 +128,8 @@ def test_a_row_by_place_on_which_nothing_depends_weighs_nothing():
 
 @pytest.mark.parametrize("turns", [2, 5])
 def test_of_large_models_sequences_take_turns(monkeypatch, turns):
-    model, calls = Read(read_of(row_4=1.0, row_6=0.5)), []
+    model = Read(read_of(row_4=1.0, row_6=0.5))
+    calls = []
     whole = by_place(weights_of(model, 256))
     model.register_forward_pre_hook(lambda *_: calls.append(1))
     passes = 2 * 2 * LENGTH

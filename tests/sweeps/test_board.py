@@ -43,5 +43,7 @@ def test_the_time_left_is_known_once_something_is_made(configs, monkeypatch):
 
 def test_ended_runs_are_counted_by_how_they_ended(configs):
     board = Board(configs, {"short": Standing("failed", 3)})
-    assert (board.ended, dict(board.before)) == (1, {"failed": 1})
-    assert (board.named("failed"), board.named("waiting")) == (["short"], ["long"])
+    assert board.ended == 1
+    assert dict(board.before) == {"failed": 1}
+    assert board.named("failed") == ["short"]
+    assert board.named("waiting") == ["long"]

@@ -34,7 +34,9 @@ def done(folder: Path) -> list[str]:
 
 
 def test_every_run_is_trained_once_by_one_worker(plan, tmp_path, engine):
-    runs, events, workers = plan(3), Seen(), set[int]()
+    runs = plan(3)
+    events = Seen()
+    workers = set[int]()
 
     def watch(board, name):
         events(board, name)
@@ -49,7 +51,8 @@ def test_every_run_is_trained_once_by_one_worker(plan, tmp_path, engine):
     alone = train(runs.runs["r1"], tmp_path / "alone")
     require_same(kept(Run.open(tmp_path / "s" / "r1")), kept(alone))
 
-    before, events = stamps(tmp_path / "s"), Seen()
+    before = stamps(tmp_path / "s")
+    events = Seen()
     more = Plan("p", {**runs.runs, "new": replace(runs.runs["r0"], seed=7)})
     board = sweep(more, tmp_path / "s", engine, watch=events)
     assert events.became("running") == events.became("done") == ["new"]
@@ -123,7 +126,8 @@ def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, m
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
-    runs, folder = plan(2), tmp_path / "s"
+    runs = plan(2)
+    folder = tmp_path / "s"
     put(folder, runs)
     held = Run.create(folder / "r0", runs.runs["r0"])
     events = Seen()
@@ -142,7 +146,8 @@ def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
 
 
 def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engine):
-    runs, folder = plan(4, steps=60), tmp_path / "s"
+    runs = plan(4, steps=60)
+    folder = tmp_path / "s"
     put(folder, runs)
     other = sweeping(folder)
     until((folder / "r0" / "metrics.jsonl").exists)
@@ -161,7 +166,9 @@ def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engin
 def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(
     plan, tmp_path, engine
 ):
-    runs, folder, events = plan(2, steps=60), tmp_path / "s", Seen()
+    runs = plan(2, steps=60)
+    folder = tmp_path / "s"
+    events = Seen()
     killed = []
 
     def watch(board, name):
@@ -188,7 +195,8 @@ def test_a_run_that_kills_its_worker_again_and_again_is_given_up(
     own_file.write_text(own_file.read_text().replace("return (torch", dies))
     good = plan(1, batch_size=7).runs["r0"]
     kill = replace(good, task=task_in(str(own_file))())
-    runs, events = Plan("p", {"bad": kill, "good": good}), Seen()
+    runs = Plan("p", {"bad": kill, "good": good})
+    events = Seen()
     board = sweep(runs, tmp_path / "s", Engine(1), watch=events)
     assert events.became("waiting") == ["bad"] * (TRIES - 1)
     assert events.became("failed") == ["bad"]
@@ -220,7 +228,8 @@ def test_a_script_that_sweeps_without_a_guard_is_not_run_again(plan, tmp_path):
     ran = subprocess.run(
         words, cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert (ran.stdout, ran.stderr) == ("once\n", "")
+    assert ran.stdout == "once\n"
+    assert ran.stderr == ""
     assert done(tmp_path / "s") == ["r0"]
 
 
@@ -267,11 +276,9 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(
 @pytest.mark.slow
 def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     runs = plan(8, steps=1500, save_every=5)
-    whole, folder, moments = (
-        tmp_path / "whole",
-        put(tmp_path / "s", runs),
-        random.Random(0),
-    )
+    whole = tmp_path / "whole"
+    folder = put(tmp_path / "s", runs)
+    moments = random.Random(0)
     sweep(runs, whole, Engine(2))
     orphans = []
     for kill in range(KILLS):
@@ -310,7 +317,8 @@ def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(
     plan, tmp_path, sweeping, engine
 ):
     runs = plan(3, steps=60)
-    folder, events = put(tmp_path / "s", runs), Seen()
+    folder = put(tmp_path / "s", runs)
+    events = Seen()
     process = sweeping(folder)
     until(lambda: done(folder) and (folder / "r1" / "state.safetensors").exists())
     workers = workers_of(process.pid)
@@ -334,7 +342,9 @@ def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(
 def test_a_worker_that_starts_while_the_engine_ends_is_killed(
     tiny, tmp_path, monkeypatch
 ):
-    starting, may_start, process = Event(), Event(), Mock()
+    starting = Event()
+    may_start = Event()
+    process = Mock()
 
     def worker():
         starting.set()

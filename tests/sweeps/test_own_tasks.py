@@ -24,7 +24,8 @@ def swept(engine):
 
 def test_workers_train_a_task_from_a_file(swept, own_runs, own_file, tmp_path):
     begun, board = swept(own_runs, tmp_path / "s")
-    assert begun == [*own_runs.runs] == board.named("done")
+    assert [*own_runs.runs] == begun
+    assert board.named("done") == begun
     for name, config in own_runs.runs.items():
         run = Run.open(tmp_path / "s" / name)
         assert run.config == config
@@ -42,13 +43,15 @@ def test_a_task_whose_file_is_gone_or_has_changed_fails_once(
     if not is_gone:
         own_file.write_text(text + "# and a remark\n")
     begun, board = swept(own_runs, tmp_path / "s")
-    assert begun == [*own_runs.runs] == board.named("failed")
+    assert [*own_runs.runs] == begun
+    assert board.named("failed") == begun
     why = "No such file" if is_gone else "as it is now, it is not on your list"
     for name, run in board.runs.items():
         assert why in run.message
         assert run.message.count("\n") == 0
         outcome = Run(tmp_path / "s" / name, own_runs.runs[name]).outcome()
-        assert (outcome["status"], outcome["message"]) == ("failed", run.message)
+        assert outcome["status"] == "failed"
+        assert outcome["message"] == run.message
     assert swept(own_runs, tmp_path / "s")[0] == []
 
 

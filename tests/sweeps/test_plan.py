@@ -34,7 +34,9 @@ def test_a_grid_is_every_combination_named_by_what_varies():
         "n_layers=2,seed=5",
     ]
     config = plan.runs["n_layers=2,seed=5"]
-    assert (config.model.n_layers, config.seed, config.training.steps) == (2, 5, 2000)
+    assert config.model.n_layers == 2
+    assert config.seed == 5
+    assert config.training.steps == 2000
     assert load_plan("fast", ["seed=3"]).runs == {"seed=3": fast(seed=3)}
     assert load_plan("fast").runs == {"seed=0": fast()}
     assert grid("fast", {"seed": range(2)}).runs == {
@@ -178,7 +180,8 @@ def test_the_folder_is_named_after_plan_and_grid():
     named = default_folder("fast", plan, ["model.n_layers=1..8", "seed=0..7"])
     assert str(named) == "runs/fast-n_layers=1..8,seed=0..7"
     assert str(default_folder("fast", plan)) == "runs/fast"
-    assert all(len(load_plan(recipe).runs) == 1 for recipe in RECIPES)
+    for recipe in RECIPES:
+        assert len(load_plan(recipe).runs) == 1
 
 
 def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
@@ -193,7 +196,8 @@ def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
         sweep(other, folder, engine=Nothing())
     assert (folder / "plan.json").read_bytes() == content
     sweep(Plan("more", {"b": tiny}), folder, engine=Nothing())
-    assert (load_plan(folder).name, list(load_plan(folder).runs)) == ("p", ["a", "b"])
+    assert load_plan(folder).name == "p"
+    assert list(load_plan(folder).runs) == ["a", "b"]
 
     run = tmp_path / "run"
     run.mkdir()

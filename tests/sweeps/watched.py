@@ -19,7 +19,8 @@ class Seen(list[tuple[str, Standing]]):
 
     def became(self, state: str) -> list[str]:
         """The runs that came to be in a state, in this order."""
-        last, found = dict[str, str](), []
+        last = dict[str, str]()
+        found = []
         for name, run in self:
             if run.state == state != last.get(name):
                 found.append(name)

@@ -32,7 +32,8 @@ def told(tmp_path_factory) -> dict[str, list[str]]:
     """The words on every task, as users meet it: without the shape checks of the test
     suite.
     """
-    folder, files = tmp_path_factory.mktemp("tasks"), {}
+    folder = tmp_path_factory.mktemp("tasks")
+    files = {}
     for i, (name, changes) in enumerate({"good": (), **WRONG}.items()):
         text = GOOD
         for old, new in changes:
@@ -51,7 +52,8 @@ def test_nothing_is_wrong_with_a_task_that_keeps_its_word(told):
 @pytest.mark.parametrize("words", WRONG)
 def test_what_is_wrong_is_told_with_its_attribute(told, words):
     assert any(line.startswith(words) for line in told[words]), told[words]
-    assert all("\n" not in line for line in told[words])
+    for line in told[words]:
+        assert "\n" not in line
 
 
 def test_what_is_raised_is_told_with_its_line(told):

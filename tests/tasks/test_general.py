@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from headway import IGNORE_INDEX, Batch, Edges, Task, discover
 from headway.replace import attention_along
 from headway.tasks import NO_KEY, general_relations
-from sampling import read
+from sampling import read, seeded
 
 
 def test_every_relation_of_a_short_sequence():
@@ -24,24 +24,18 @@ def test_every_relation_of_a_short_sequence():
     assert read(found["after latest same token"], 0) == {2: [1], 3: [2], 4: [3]}
     assert read(found["same token"], 1) == {}
     assert read(found["own position"], 0) == {n: [n] for n in range(5)}
-    assert {name for name, edges in found.items() if edges.use == "stay"} == {
-        "own position"
-    }
+    stay = [name for name, edges in found.items() if edges.use == "stay"]
+    assert stay == ["own position"]
 
 
 def test_vectors_have_places_alone():
     found = general_relations(torch.zeros(2, 4, 3), of_tokens=False)
-    assert set(found) == {
-        "previous token",
-        "2 back",
-        "3 back",
-        "first position",
-        "own position",
-    }
+    places = {"previous token", "2 back", "3 back", "first position", "own position"}
+    assert set(found) == places
 
 
 def test_edges_where_a_mask_holds_are_the_mask():
-    mask = torch.rand(3, 6, 7, generator=torch.Generator().manual_seed(0)) < 0.2
+    mask = torch.rand(3, 6, 7, generator=seeded(0)) < 0.2
     edges = Edges.where(mask)
     again = torch.zeros_like(mask)
     for row in range(3):
@@ -64,16 +58,18 @@ class Latest(Task, registered=False):
         return self.n_tokens
 
     def draw(self, count, generator):
-        return (
-            torch.randint(self.n_tokens, (count, self.places), generator=generator),
-        )
+        shape = (count, self.places)
+        tokens = torch.randint(self.n_tokens, shape, generator=generator)
+        return (tokens,)
 
     def assemble(self, draws):
         (tokens,) = draws
         after = general_relations(tokens)["after latest same token"]
         answers = torch.full_like(tokens, IGNORE_INDEX)
-        rows, at = (after.queries != NO_KEY).nonzero(as_tuple=True)
-        answers[rows, after.queries[rows, at]] = tokens[rows, after.keys[rows, at, 0]]
+        sequences, rows = (after.queries != NO_KEY).nonzero(as_tuple=True)
+        queries = after.queries[sequences, rows]
+        keys = after.keys[sequences, rows, 0]
+        answers[sequences, queries] = tokens[sequences, keys]
         return Batch(tokens, answers[:, -8:, None])
 
 
@@ -83,17 +79,23 @@ class Induction(torch.nn.Module):
     """
 
     def forward(self, tokens):
-        here, length = F.one_hot(tokens, 5).float(), tokens.shape[1]
-        at = torch.arange(length)
-        future = torch.where(at[:, None] < at, -torch.inf, 0.0)
-        behind = 40.0 * (at[:, None] - 1 == at) + future
-        flat = future.expand(len(tokens), 1, -1, -1)
-        first = torch.cat([behind.expand_as(flat), flat], 1).softmax(-1)
+        here = F.one_hot(tokens, 5).float()
+        key = torch.arange(tokens.shape[1])
+        query = key[:, None]
+        future = torch.where(query < key, -torch.inf, 0.0)
+        idle = future.expand(len(tokens), 1, -1, -1)
+        is_previous = query - 1 == key
+        behind = 40.0 * is_previous + future
+        scores = torch.cat([behind.expand_as(idle), idle], 1)
+        first = scores.softmax(-1)
         before = first[:, 0] @ here
         before[:, 0] = 0
-        same = 60.0 * here @ before.transpose(1, 2) + 4.0 * at
-        second = torch.cat([same[:, None] + flat, flat], 1).softmax(-1)
-        return 12.0 * (second[:, 0] @ here)[:, -8:]
+        is_alike = here @ before.mT
+        same = 60.0 * is_alike + 4.0 * key
+        scores = torch.cat([same[:, None] + idle, idle], 1)
+        second = scores.softmax(-1)
+        read = second[:, 0] @ here
+        return 12.0 * read[:, -8:]
 
 
 def test_the_induction_circuit_is_found_where_nobody_named_a_relation():
@@ -105,8 +107,9 @@ def test_the_induction_circuit_is_found_where_nobody_named_a_relation():
 
 def test_a_relation_that_applies_nowhere_has_no_rows():
     found = general_relations(torch.arange(10).view(2, 5))
-    assert read(found["same token"], 0) == read(found["same token"], 1) == {}
-    assert (
-        attention_along(torch.ones(2, 3, 1, 5, 5), found["same token"]).tolist()
-        == [[0.0]] * 3
-    )
+    assert read(found["same token"], 0) == {}
+    assert read(found["same token"], 1) == {}
+    patterns = torch.ones(2, 3, 1, 5, 5)
+    along = attention_along(patterns, found["same token"])
+    assert along.shape == (3, 1)
+    assert not along.any()

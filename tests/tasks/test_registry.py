@@ -68,7 +68,8 @@ def test_a_task_in_a_file_is_found_written_and_read(tmp_path, name, monkeypatch)
     file = written(tmp_path / "mine.py", name)
     cls = task_in(str(file))
     assert cls.__name__ == name
-    assert cls.kind == name.lower() == cls().kind
+    assert name.lower() == cls.kind
+    assert cls().kind == cls.kind
     assert KINDS[cls.kind] is cls
     data = task_to_json(cls(size=5))
     assert data["size"] == 5
@@ -119,7 +120,9 @@ def test_a_subclass_is_a_task_of_its_own(tmp_path, name):
     assert issubclass(cls, Retrieval)
     assert task.kind != "retrieval"
     data = task_to_json(task)
-    assert (data["kind"], data["depth"], data["twice"]) == (cls.kind, 2, True)
+    assert data["kind"] == cls.kind
+    assert data["depth"] == 2
+    assert data["twice"] is True
     assert type(task_from_json(data)) is cls
 
 
@@ -139,7 +142,8 @@ def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
 
 def test_installed_packages_offer_tasks(monkeypatch, name):
     class Point:
-        value, module = "their.tasks", __name__
+        value = "their.tasks"
+        module = __name__
 
         def __init__(self, name):
             self.name = name
@@ -221,11 +225,18 @@ def test_views_and_unregistered_tasks_are_no_kinds():
 
 def test_the_parts_that_a_task_need_not_say_follow_from_a_sequence(tmp_path, name):
     task = task_in(str(written(tmp_path / "mine.py", name)))()
-    assert (task.length, task.n_read, task.d_input, task.d_target) == (3, 1, 2, 2)
-    assert (task.hops, task.n_hops, task.roles) == (("answer",), 1, ())
-    assert (task.label, task.title) == ("size=2", f"{name}, size=2")
+    assert task.length == 3
+    assert task.n_read == 1
+    assert task.d_input == 2
+    assert task.d_target == 2
+    assert task.hops == ("answer",)
+    assert task.n_hops == 1
+    assert task.roles == ()
+    assert task.label == "size=2"
+    assert task.title == f"{name}, size=2"
     assert task.flow() is None
-    assert task.reference_losses() == task.references() == {}
+    assert task.reference_losses() == {}
+    assert task.references() == {}
     assert task.reading == ""
 
 

@@ -20,10 +20,12 @@ from headway.tasks import IGNORE_INDEX, Batch, Task, check_task
 from headway.tasks.answers import constant_hops
 from headway.training import RunConfig, TrainingConfig, held_out, train
 from headway_experiments.arena import compiled
+from sampling import seeded
 
 Draw = Callable[[int, torch.Generator], tuple[Tensor, ...]]
 LayOut = Callable[[tuple[Tensor, ...]], Batch]
-VOCABULARY, LENGTH = 6, 10
+VOCABULARY = 6
+LENGTH = 10
 
 
 def tokens(count: int, generator: torch.Generator, length: int = LENGTH) -> Tensor:
@@ -69,7 +71,8 @@ class Net(nn.Module):
 
     def __init__(self, vocabulary: int = VOCABULARY, length: int = LENGTH):
         super().__init__()
-        self.token, self.place = nn.Embedding(vocabulary, 8), nn.Embedding(length, 8)
+        self.token = nn.Embedding(vocabulary, 8)
+        self.place = nn.Embedding(length, 8)
         self.read_out = nn.Linear(8, VOCABULARY)
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -130,7 +133,7 @@ def first_of_the_batch(draws: tuple[Tensor, ...]) -> Batch:
 
 
 def of_its_own_seed(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-    return drawn(count, torch.Generator().manual_seed(0))
+    return drawn(count, seeded(0))
 
 
 def seeds_again(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -260,7 +263,7 @@ def test_what_an_instance_holds_beside_its_fields_is_doubted():
 
 def of_two_seeds(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
     seed = generator.initial_seed() // 2
-    return drawn(count, torch.Generator().manual_seed(seed))
+    return drawn(count, seeded(seed))
 
 
 def test_two_seeds_may_draw_the_same_by_chance():
@@ -294,26 +297,32 @@ def below_at_24(draws: tuple[Tensor, ...]) -> Batch:
     return replace(two_back(draws), inputs=inputs)
 
 
-RARE = {
-    "length": (
-        task_of(shorter_at_24),
-        "Wrong.draw: a batch has 9 positions, 7 queries and 1 hops",
-    ),
-    "raises": (task_of(raises_at_24), "raises ZeroDivisionError: no luck"),
-    "token": (
-        task_of(lay_out=beyond_at_24),
-        "Wrong.assemble: inputs hold 11: it must be 0 to 5",
-    ),
-    "negative": (
-        task_of(lay_out=below_at_24),
-        "Wrong.assemble: inputs hold -1: it must be 0 to 5",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", RARE)
-def test_a_fault_that_a_trial_does_not_meet_is_named_when_it_is_met(fault, tmp_path):
-    task, words = RARE[fault]
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        pytest.param(
+            task_of(shorter_at_24),
+            "Wrong.draw: a batch has 9 positions, 7 queries and 1 hops",
+            id="length",
+        ),
+        pytest.param(
+            task_of(raises_at_24), "raises ZeroDivisionError: no luck", id="raises"
+        ),
+        pytest.param(
+            task_of(lay_out=beyond_at_24),
+            "Wrong.assemble: inputs hold 11: it must be 0 to 5",
+            id="token",
+        ),
+        pytest.param(
+            task_of(lay_out=below_at_24),
+            "Wrong.assemble: inputs hold -1: it must be 0 to 5",
+            id="negative",
+        ),
+    ],
+)
+def test_a_fault_that_a_trial_does_not_meet_is_named_when_it_is_met(
+    task, words, tmp_path
+):
     assert [one for one in check_task(task) if not one.doubt] == []
     refused(lambda: train(config_of(task, batch_size=24), tmp_path / "run"), words)
     refused(lambda: headway.discover(Net(), task, sequences=24, trials=False), words)

@@ -39,7 +39,8 @@ METRICS = {
 
 
 def test_a_terminal_shows_the_losses_of_every_hop(tiny):
-    run, page = SimpleNamespace(config=tiny), io.StringIO()
+    run = SimpleNamespace(config=tiny)
+    page = io.StringIO()
     with Live(console=Console(width=80, file=page, force_terminal=True)) as live:
         progress = Progress(Display(live, 0.0))
         for step in (3, 6):
@@ -56,7 +57,8 @@ def test_a_terminal_shows_the_losses_of_every_hop(tiny):
 
 
 def test_a_fixed_training_set_has_its_accuracy_and_a_curve(tiny):
-    run, page = SimpleNamespace(config=tiny), io.StringIO()
+    run = SimpleNamespace(config=tiny)
+    page = io.StringIO()
     metrics = {
         **METRICS,
         "accuracy": {"x_1": 0.25, "x_2": 0.75},
@@ -78,7 +80,8 @@ def test_a_fixed_training_set_has_its_accuracy_and_a_curve(tiny):
 
 
 def test_a_file_has_a_line_every_tenth_evaluation(tiny, capsys):
-    progress, run = Progress(Display(None, 9.0)), SimpleNamespace(config=tiny)
+    progress = Progress(Display(None, 9.0))
+    run = SimpleNamespace(config=tiny)
     for step in range(1, 13):
         progress(run, step, 90, METRICS)  # pyright: ignore[reportArgumentType]
     told = capsys.readouterr().out.splitlines()
@@ -86,7 +89,8 @@ def test_a_file_has_a_line_every_tenth_evaluation(tiny, capsys):
 
 
 def test_a_file_is_told_why_fewer_steps_are_planned(tiny, capsys):
-    progress, run = Progress(Display(None, 9.0)), SimpleNamespace(config=tiny)
+    progress = Progress(Display(None, 9.0))
+    run = SimpleNamespace(config=tiny)
     for step, end in ((1, 90), (2, 90), (3, 40), (4, 40)):
         progress(run, step, end, None)  # pyright: ignore[reportArgumentType]
     (told,) = capsys.readouterr().out.splitlines()

@@ -46,7 +46,8 @@ def test_the_findings_fit_one_screen(findings, capsys):
     for path in found.circuit.paths:
         assert any(line.strip().startswith(f"{path} ") for line in lines)
     for heads in found.circuit.idle_heads.values():
-        assert all(f"L{layer}.H{head}" in said for layer, head in heads)
+        for layer, head in heads:
+            assert f"L{layer}.H{head}" in said
     assert said_of_verdicts(found) in said
     assert "3 Emerged partial losses below 0.5 at step: x_1 " in said
     assert (

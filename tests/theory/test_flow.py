@@ -2,7 +2,6 @@ import json
 import pathlib
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from headway.theory import (
     hop_flow,
     retrieval_flow,
 )
+from sampling import seeded
 
 ORDERS = ["deep-first", "shallow-first"]
 
@@ -30,85 +30,66 @@ orders = st.sampled_from(ORDERS)
 
 
 def test_one_step_by_hand():
-    assert holdings(1, 2, causal=True) == [
-        {"s1": {"x_0", "p_1"}, "s2": {"p_1", "x_1"}, "s0": {"x_0", "p_0"}},
-        {
-            "s1": {"x_0", "p_1"},
-            "s2": {"x_0", "p_1", "x_1"},
-            "s0": {"x_0", "p_0", "p_1"},
-        },
-        {
-            "s1": {"x_0", "p_1"},
-            "s2": {"x_0", "p_1", "x_1"},
-            "s0": {"x_0", "p_0", "p_1", "x_1"},
-        },
-    ]
+    first, second, third = holdings(1, 2, causal=True)
+    assert first == {"s1": {"x_0", "p_1"}, "s2": {"p_1", "x_1"}, "s0": {"x_0", "p_0"}}
+    assert second["s1"] == {"x_0", "p_1"}
+    assert second["s2"] == {"x_0", "p_1", "x_1"}
+    assert second["s0"] == {"x_0", "p_0", "p_1"}
+    assert third["s1"] == second["s1"]
+    assert third["s2"] == second["s2"]
+    assert third["s0"] == {"x_0", "p_0", "p_1", "x_1"}
 
 
 def layers_until_answered(task, causal, seed):
     """The flow on a whole sampled sequence, every chain and row included, as sets of
     pieces.
     """
-    batch = task.sample(1, torch.Generator().manual_seed(seed))
-    tokens = [tuple(token) for token in batch.inputs[0, :, : task.d_token].tolist()]
-    code = [tuple(numbers) for numbers in batch.inputs[0, :, task.d_token :].tolist()]
-    held = [{("symbol", t), ("code", c)} for t, c in zip(tokens, code, strict=True)]
+    batch = task.sample(1, seeded(seed))
+    held = []
+    for row in batch.inputs[0]:
+        symbol, code = row.tensor_split([task.d_token])
+        held.append({("symbol", *symbol.tolist()), ("code", *code.tolist())})
     queries = range(task.length - task.n_chains, task.length)
-    goals = [("symbol", tuple(hops[-1])) for hops in batch.targets[0].tolist()]
+    goals = [("symbol", *hops[-1].tolist()) for hops in batch.targets[0]]
     answered_after = {}
     layer = 0
     while len(answered_after) < len(goals):
         for query, goal in zip(queries, goals, strict=True):
             if goal in held[query]:
                 answered_after.setdefault(query, layer)
-        held = [
-            set().union(
-                *(
-                    other
-                    for key, other in enumerate(held)
-                    if (not causal or key <= query) and own & other
-                )
-            )
-            for query, own in enumerate(held)
-        ]
+        held = [read_by(query, held, causal) for query in range(len(held))]
         layer += 1
     return set(answered_after.values())
 
 
-@given(
-    task=st.one_of(
-        st.builds(
-            Retrieval,
-            depth=st.integers(1, 5),
-            n_chains=st.integers(1, 3),
-            position_code=st.just("pair"),
-            order=orders,
-        ),
-        st.builds(
-            Conditional,
-            n_values=st.integers(2, 3),
-            n_chains=st.integers(1, 4),
-            position_code=st.just("pair"),
-            order=orders,
-        ),
-    ),
-    causal=st.booleans(),
-    seed=st.integers(0, 1000),
-)
+def read_by(query, held, causal):
+    """What a position holds after a layer: all that shares a piece with its own."""
+    visible = held[: query + 1] if causal else held
+    sharing = [pieces for pieces in visible if pieces & held[query]]
+    return set().union(*sharing)
+
+
+pairs = {"position_code": st.just("pair"), "order": orders}
+few = st.integers(1, 3)
+chains = st.builds(Retrieval, depth=st.integers(1, 5), n_chains=few, **pairs)
+rows = st.integers(1, 4)
+tables = st.builds(Conditional, n_values=st.integers(2, 3), n_chains=rows, **pairs)
+
+
+@given(st.one_of(chains, tables), st.booleans(), st.integers(0, 1000))
 @quick
 def test_the_proven_minimum_is_that_of_whole_sampled_sequences(task, causal, seed):
-    assert layers_until_answered(task, causal, seed) == {
-        task.flow().minimum_layers(causal)
-    }
+    minimum = task.flow().minimum_layers(causal)
+    assert layers_until_answered(task, causal, seed) == {minimum}
 
 
 def test_a_relation_that_is_known_opens_a_shorter_way():
     flow = retrieval_flow(4, related=[("s0", "s8"), ("s8", "s7")])
     assert flow.minimum_layers(causal=True) == 1
-    assert flow.along([AttentionPath.of(0, 0, "s0←s8")], True).broken == ()
-    assert retrieval_flow(4).along([AttentionPath.of(0, 0, "s0←s8")], True).broken == (
-        AttentionPath.of(0, 0, "s0←s8"),
-    )
+    path = AttentionPath.of(0, 0, "s0←s8")
+    assert flow.along([path], True).broken == ()
+    unrelated = retrieval_flow(4)
+    assert unrelated.along([path], True).broken == (path,)
     with pytest.raises(HeadwayError, match=r"role = 's9' .*one of s7, s8"):
         retrieval_flow(4, related=[("s0", "s9")])
 
@@ -124,10 +105,10 @@ def test_heads_of_a_layer_copy_what_stood_there_before_it():
 
 
 def test_a_broken_path_still_brings_what_stands_there():
-    along = retrieval_flow(2).along(
-        [AttentionPath.of(0, 0, "s0←s4"), AttentionPath.of(1, 0, "s2←s1")], True
-    )
-    assert along.broken == (AttentionPath.of(0, 0, "s0←s4"),)
+    broken = AttentionPath.of(0, 0, "s0←s4")
+    whole = AttentionPath.of(1, 0, "s2←s1")
+    along = retrieval_flow(2).along([broken, whole], True)
+    assert along.broken == (broken,)
     assert along.stages[1]["s0"] == {"x_0", "p_0", "x_2", "p_2"}
     assert along.stages[2]["s2"] == {"x_0", "p_1", "x_1"}
     with pytest.raises(
@@ -139,11 +120,11 @@ def test_a_broken_path_still_brings_what_stands_there():
 @pytest.mark.parametrize("hops", range(1, 9))
 def test_k_hop_needs_as_many_layers_as_a_chain_of_pairs_far_apart(hops):
     for gap in (2, 4, 8):
+        flow = hop_flow(hops, gap)
         for causal in (True, False):
-            assert hop_flow(hops, gap).minimum_layers(causal) == closed_form(
-                hops, causal
-            )
-    assert hop_flow(hops, 0).minimum_layers(causal=True) == closed_form(hops) - 1
+            assert flow.minimum_layers(causal) == closed_form(hops, causal)
+    adjoining = hop_flow(hops, 0)
+    assert adjoining.minimum_layers(causal=True) == closed_form(hops) - 1
 
 
 @pytest.mark.parametrize(
@@ -169,8 +150,9 @@ def test_without_copies_no_number_of_layers_can_answer():
         for depth in (2, 3, 5):
             flow = Retrieval(depth=depth, copies="independent").flow()
             assert flow.minimum_layers(causal) is None
-            assert "x_1" in flow.holdings(4, causal)[-1]["s0"]
-            assert "x_2" not in flow.holdings(4, causal)[-1]["s0"]
+            at_last = flow.holdings(4, causal)[-1]
+            assert "x_1" in at_last["s0"]
+            assert "x_2" not in at_last["s0"]
             rotated = Retrieval(depth=depth, copies="rotated").flow()
             assert rotated.minimum_layers(causal) == closed_form(depth, causal)
 
@@ -196,14 +178,21 @@ def circuits(file):
     ],
 )
 def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
-    flow, found = retrieval_flow(3), list(circuits(file))
-    along = [flow.along(own, causal=True) for own in found]
-    assert len(found) == 10
-    assert all(flow.goal in one.stages[-1]["s0"] for one in along)
-    assert [one.broken for one in along if one.broken] == broken
-    assert (min(map(len, found)), max(map(len, found))) == paths
+    flow = retrieval_flow(3)
+    of_seeds = list(circuits(file))
+    assert len(of_seeds) == 10
+    breaks = []
+    for circuit in of_seeds:
+        along = flow.along(circuit, causal=True)
+        assert flow.goal in along.stages[-1]["s0"]
+        if along.broken:
+            breaks.append(along.broken)
+    assert breaks == broken
+    sizes = sorted(map(len, of_seeds))
+    assert (sizes[0], sizes[-1]) == paths
     assert fewest_paths(3) == 6
     # docs/experiments/recipes.md: in how many the query looks two facts ahead, or
     # further
     far = {"s0←s4", "s0←s5", "s0←s6"}
-    assert sum(any(path.relation in far for path in own) for own in found) == jumping
+    relations = [{path.relation for path in circuit} for circuit in of_seeds]
+    assert sum(not far.isdisjoint(of_circuit) for of_circuit in relations) == jumping

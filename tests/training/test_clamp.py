@@ -15,6 +15,7 @@ from headway.tasks import Hops, Retrieval, Task
 from headway.training import Run, RunConfig, TrainingConfig, evaluate, fast, train
 from headway.training.clamp import blocked
 from headway.training.data import held_out
+from sampling import seeded
 
 TASK = Retrieval(depth=2, n_chains=3)
 
@@ -38,7 +39,7 @@ def same(one: Run, other: Run, step: int) -> bool:
 
 
 def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_alone():
-    batch = TASK.sample(4, torch.Generator().manual_seed(0))
+    batch = TASK.sample(4, seeded(0))
     tap = blocked(config(clamped=("L1.H0 s0←s2", "L1.H0 s3←s4")), TASK, batch, step=1)
     whole = torch.rand(4, 2, TASK.length, TASK.length)
     expected = whole.clone()
@@ -52,7 +53,7 @@ def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_al
 
 
 def test_relations_of_deeper_problems_are_left_out():
-    batch = TASK.shallower(TASK.draw(4, torch.Generator().manual_seed(0)), 1)
+    batch = TASK.shallower(TASK.draw(4, seeded(0)), 1)
     sizes = TASK.d_input, TASK.d_target, TASK.length, TASK.n_read
     pattern = attention_patterns(Transformer(SHAPE, *sizes, seed=1), batch.inputs)[:, 0]
     tap = blocked(config(clamped=("L0.H0 s4←s3",)), TASK, batch, step=1)
@@ -63,16 +64,13 @@ def test_relations_of_deeper_problems_are_left_out():
 
 def test_a_clamp_leads_ahead_where_the_model_looks_ahead():
     class Blind(Hops, registered=False):
-        kind, relations = "blind", Task.relations
+        kind = "blind"
+        relations = Task.relations
 
-    task, clamped = (
-        Blind((1,), n_places=9),
-        TrainingConfig(clamped=("L0.H0 same token",)),
-    )
-    batch, whole = (
-        task.sample(2, torch.Generator().manual_seed(0)),
-        torch.ones(2, 1, 10, 10).triu(1),
-    )
+    task = Blind((1,), n_places=9)
+    clamped = TrainingConfig(clamped=("L0.H0 same token",))
+    batch = task.sample(2, seeded(0))
+    whole = torch.ones(2, 1, 10, 10).triu(1)
     for causal in (True, False):
         run = Mock(spec=RunConfig, training=clamped, model=Mock(causal=causal))
         assert blocked(run, task, batch, step=1)(0, whole).equal(whole) == causal
@@ -107,11 +105,11 @@ def test_a_clamped_run_differs_from_the_start_and_is_evaluated_with_its_clamp(tm
     assert again.config == run.config
     assert again.config.training.clamped == ("L0.H1 s2←s1",)
 
-    model, batch = run.transformer(), held_out(TASK, 40, 3, "cpu", "test")
+    model = run.transformer()
+    batch = held_out(TASK, 40, 3, "cpu", "test")
     tap = blocked(run.config, TASK, batch, step=1)
-    error, without = (
-        evaluate(model, TASK, batch, lambda _, t=t: t).mean() for t in (tap, None)
-    )
+    error = evaluate(model, TASK, batch, lambda _, t=tap: tap).mean()
+    without = evaluate(model, TASK, batch, lambda _, t=None: None).mean()
     outcome = run.outcome()
     assert outcome is not None
     assert outcome["test_loss"] == pytest.approx(error.item(), rel=1e-5)

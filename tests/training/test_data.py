@@ -15,10 +15,8 @@ def stream(seed: int = 0, attempt: int = 0, **fields) -> Stream:
 
 @pytest.mark.parametrize("train_examples", [None, 10])
 def test_a_batch_can_be_asked_for_in_any_order(train_examples):
-    one, other = (
-        stream(train_examples=train_examples),
-        stream(train_examples=train_examples),
-    )
+    one = stream(train_examples=train_examples)
+    other = stream(train_examples=train_examples)
     forwards = [one.asked(step)[1].inputs for step in range(1, 8)]
     backwards = [other.asked(step)[1].inputs for step in range(7, 0, -1)]
     for a, b in zip(forwards, reversed(backwards), strict=True):

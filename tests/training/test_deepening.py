@@ -30,7 +30,7 @@ from headway.training import (
     train,
 )
 from headway.training.curriculum import CURRICULA
-from sampling import depth_of, stream_of
+from sampling import depth_of, seeded, stream_of
 
 
 def stages(depth):
@@ -45,17 +45,19 @@ ONE_AND_THREE = ((1, 3), 3, 3)
 TO_SEVEN = [ONE_AND_THREE, ((3,), 3, 7), ((3, 4, 5, 6, 7), 3, 7), ((3, 7), 7, 7)]
 
 
-STAGES = {
-    2: [((1, 2), 2, 2), ((2,), 2, 2)],
-    3: [ONE_AND_THREE, ((3,), 3, 3)],
-    7: [*TO_SEVEN, ((7,), 7, 7)],
-    8: [*TO_SEVEN, ((7,), 7, 8), ((7, 8), 8, 8), ((8,), 8, 8)],
-}
-
-
-@pytest.mark.parametrize("depth", STAGES)
-def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do(depth):
-    assert stages(depth) == STAGES[depth]
+@pytest.mark.parametrize(
+    ("depth", "expected"),
+    [
+        (2, [((1, 2), 2, 2), ((2,), 2, 2)]),
+        (3, [ONE_AND_THREE, ((3,), 3, 3)]),
+        (7, [*TO_SEVEN, ((7,), 7, 7)]),
+        (8, [*TO_SEVEN, ((7,), 7, 8), ((7, 8), 8, 8), ((8,), 8, 8)]),
+    ],
+)
+def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do(
+    depth, expected
+):
+    assert stages(depth) == expected
 
 
 def test_it_goes_from_one_hop_to_the_whole_beyond_what_three_layers_can_do():
@@ -120,63 +122,18 @@ def test_batches_of_longer_sequences_ask_for_the_hops_that_are_known():
     assert {depth_of(batch) for batch in batches} == {3, 4, 5, 6, 7}
 
 
-JUDGED = {
-    0: (Ask(3, range(3), 0, 3), 0.4),
-    2: (Ask(7, range(3), 0, 3), 0.4),
-    3: (Ask(7, range(7), 0, 4), 0.4),
-    4: None,
-}
-
-
-@pytest.mark.parametrize("stage", JUDGED)
-def test_longer_sequences_are_judged_by_the_hops_that_are_known(stage):
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [
+        (0, (Ask(3, range(3), 0, 3), 0.4)),
+        (2, (Ask(7, range(3), 0, 3), 0.4)),
+        (3, (Ask(7, range(7), 0, 4), 0.4)),
+        (4, None),
+    ],
+)
+def test_longer_sequences_are_judged_by_the_hops_that_are_known(stage, expected):
     task = Retrieval(depth=7, position_code="pair")
-    assert Deepening(learnt=0.4).judged(stage, task) == JUDGED[stage]
-
-
-def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
-    task = Retrieval(depth=4, position_code="pair")
-    stream = stream_of(Deepening(), task)
-    found = [
-        [stream.asked(step, stage)[1] for step in range(1, 61)] for stage in range(4)
-    ]
-    depths = [{1, 3}, {3}, {3, 4}, {4}]
-    assert [set(map(depth_of, batches)) for batches in found] == depths
-    assert [
-        {batch.targets.shape[2] for batch in batches} for batches in found
-    ] == depths
-    code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
-
-    def starts(batches, depth):
-        """The pairs at which the sequences of a depth start, counted from the first of
-        the task.
-        """
-        firsts = {
-            batch.inputs[0, 0, 4:] for batch in batches if depth_of(batch) == depth
-        }
-        return {
-            n
-            for n in range(16)
-            for first in firsts
-            if torch.allclose(first, code[2 * n])
-        }
-
-    assert starts(found[0], 1) == set(range(4, 13))
-    assert starts(found[0], 3) == {4}
-    assert starts(found[1], 3) == set(range(5))
-    assert starts(found[2], 4) == {0}
-    assert all(torch.equal(batch.inputs[0, :, 4:], code) for batch in found[3])
-
-
-def test_longer_sequences_ask_for_the_hops_that_are_known():
-    task = Retrieval(depth=7, position_code="pair")
-    stream = stream_of(Deepening(), task)
-    batches = [stream.asked(step, 2)[1] for step in range(1, 61)]
-    assert {batch.targets.shape[2] for batch in batches} == {3}
-    assert set(map(depth_of, batches)) == {3, 4, 5, 6, 7}
-    judged = [Deepening(learnt=0.4).judged(stage, task) for stage in (0, 2, 3, 4)]
-    asked = [Ask(3, range(3), 0, 3), Ask(7, range(3), 0, 3), Ask(7, range(7), 0, 4)]
-    assert judged == [*((ask, 0.4) for ask in asked), None]
+    assert Deepening(learnt=0.4).judged(stage, task) == expected
 
 
 DEEPENING = RunConfig(
@@ -279,7 +236,7 @@ def small_model(task, **options):
 def test_a_step_counts_only_what_it_asks_for(hop):
     task = Retrieval(depth=3)
     model = small_model(task)
-    batch = task.sample(8, torch.Generator().manual_seed(0))
+    batch = task.sample(8, seeded(0))
     before = evaluate(model, task, batch)
     loss = Implicit().loss(model, task.targets, only(batch, task, [hop]), Ask())
     loss.backward()
@@ -296,7 +253,7 @@ def test_a_step_counts_only_what_it_asks_for(hop):
 )
 def test_a_batch_of_fewer_hops_is_judged_by_these(task):
     model = small_model(task, causal=False)
-    batch = task.sample(8, torch.Generator().manual_seed(0))
+    batch = task.sample(8, seeded(0))
     fewer = replace(batch, targets=batch.targets[:, :, :2])
     whole = evaluate(model, task, batch)
     assert torch.allclose(evaluate(model, task, fewer), whole[:2])

@@ -73,7 +73,8 @@ def seen_by(trained: RunConfig, attempt: int = 0) -> list[tuple[int, ...]]:
 def test_the_set_is_of_different_sequences_and_the_same_in_every_attempt():
     trained = config(32)
     seen = seen_by(trained)
-    assert len(seen) == len({*seen}) == 32
+    assert len(seen) == 32
+    assert len({*seen}) == 32
     again = seen_by(trained, attempt=1)
     assert {*again} == {*seen}
     assert again != seen
@@ -83,7 +84,8 @@ def test_the_set_is_of_different_sequences_and_the_same_in_every_attempt():
 @pytest.mark.parametrize("train_examples", [16, 40, 46])
 def test_what_is_held_out_is_not_in_the_set(train_examples):
     trained = config(train_examples)
-    task, known = trained.task, set_of(trained)
+    task = trained.task
+    known = set_of(trained)
     seen = sequences(task.assemble(known.draws))
     assert len(seen) == train_examples
     for purpose in ("held-out", "test", "circuit"):
@@ -175,8 +177,10 @@ def run(tmp_path_factory) -> Run:
 
 
 def test_an_evaluation_has_both_accuracies_and_each_is_of_its_own_sequences(run):
-    last, task = run.metrics()[-1], run.task
-    model, known = run.transformer(), set_of(run.config)
+    last = run.metrics()[-1]
+    task = run.task
+    model = run.transformer()
+    known = set_of(run.config)
     first = task.assemble(tuple(drawn[:20] for drawn in known.draws))
     learnt = scores(model, task, first)
     told = last["training_set"]
@@ -226,7 +230,8 @@ def test_intervals_are_of_what_is_held_out(run, monkeypatch):
 def test_a_page_draws_both_accuracies(run):
     held, learnt = accuracies(Findings.of(run))
     lines = run.metrics()
-    assert (held.name, learnt.name) == ("answer, held out", "answer, training set")
+    assert held.name == "answer, held out"
+    assert learnt.name == "answer, training set"
     assert [step for step, _ in held.points] == [line["step"] for line in lines]
     assert [share for _, share in learnt.points] == pytest.approx(
         [line["training_set"]["accuracy"]["answer"] for line in lines], abs=1e-3
@@ -269,7 +274,8 @@ def test_a_sweep_over_sizes_has_both_accuracies_in_its_table(tmp_path, kinds, ca
 
 def test_a_curriculum_asks_for_shallower_sequences_and_is_judged_by_the_whole(tmp_path):
     trained = config(16, task=Retrieval(depth=2, n_chains=2), curriculum=Mixture())
-    stream, known = Stream(trained), set_of(trained)
+    stream = Stream(trained)
+    known = set_of(trained)
     depths = {stream.asked(step)[0].depth for step in range(1, 9)}
     assert depths == {1, 2}
     run = train(trained, tmp_path / "run")

@@ -28,7 +28,8 @@ def run(whole, tmp_path) -> Run:
 
 
 def test_checkpoints_with_their_names_exchanged_are_told(run):
-    first, last = run.checkpoint_path(0), run.checkpoint_path(12)
+    first = run.checkpoint_path(0)
+    last = run.checkpoint_path(12)
     kept = first.read_bytes()
     first.write_bytes(last.read_bytes())
     last.write_bytes(kept)

@@ -64,7 +64,8 @@ def test_metrics_tell_what_happened(tiny, tmp_path):
 
 def test_metrics_of_tokens_tell_the_share_of_right_answers(tiny, tmp_path):
     run = train(replace(tiny, task=Hops(asked=(1, 2), n_places=8)), tmp_path / "run")
-    task, last = run.task, run.metrics()[-1]
+    task = run.task
+    last = run.metrics()[-1]
     batch = held_out(task, tiny.training.eval_examples, tiny.seed, "cpu")
     right = task.targets.accuracies(predictions(run.model(), batch), batch.targets)
     assert last["accuracy"] == pytest.approx(

@@ -6,6 +6,7 @@ import torch
 from headway.models import Transformer, TransformerConfig
 from headway.training import TrainingConfig
 from headway.training.optimisers import NEWTON_SCHULZ, Muon, Optimisers, orthogonalised
+from sampling import seeded
 
 
 def obvious_update(gradient: torch.Tensor) -> torch.Tensor:
@@ -20,7 +21,7 @@ def obvious_update(gradient: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("shape", [(8, 8), (8, 24), (16, 64)])
 def test_singular_values_come_near_one(shape):
-    matrices = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0))
+    matrices = torch.randn(3, *shape, generator=seeded(0))
     values = torch.linalg.svdvals(orthogonalised(matrices))
     assert values.min() > 0.3
     assert values.max() < 1.3
@@ -70,7 +71,8 @@ def test_every_weight_has_one_optimiser_and_matrices_decay(optimizer):
         for w in group["params"]
     }
     count = sum(len(g["params"]) for o in optimisers for g in o.param_groups)
-    assert count == len(names) == len(decay)
+    assert len(names) == count
+    assert len(decay) == count
     for name, weight in model.named_parameters():
         assert decay[name] == (0.3 if weight.ndim == 2 else 0.0)
     if optimizer == "muon":

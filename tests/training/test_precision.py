@@ -10,13 +10,15 @@ from headway.models.transformer import Attention
 from headway.training import Run, environment, optimisers, train
 from headway.training.files import read_tensors
 from headway.training.run import require_device
+from sampling import seeded
 
 
 def test_bfloat16_is_close_to_float32_and_weights_stay_float32(
     tiny, with_training, tmp_path, monkeypatch
 ):
     full = train(tiny, tmp_path / "full")
-    seen, weigh = set(), Attention.weigh
+    seen = set()
+    weigh = Attention.weigh
 
     def noting(self, scores, mask):
         seen.add((torch.is_grad_enabled(), scores.dtype))
@@ -40,7 +42,8 @@ def test_bfloat16_is_close_to_float32_and_weights_stay_float32(
 def test_muon_multiplies_in_the_precision_of_the_run(
     tiny, with_training, tmp_path, monkeypatch, precision
 ):
-    seen, orthogonalised = set(), optimisers.orthogonalised
+    seen = set()
+    orthogonalised = optimisers.orthogonalised
 
     def noting(matrices, products):
         seen.add(products)
@@ -61,7 +64,8 @@ def test_auto_is_bfloat16_where_it_is_quicker(
     name = "bfloat16" if quicker else "float32"
     explicit = train(with_training(tiny, precision=name), tmp_path / "explicit")
     pairs = zip(run.metrics(), explicit.metrics(), strict=True)
-    assert all(ours["val_loss"] == theirs["val_loss"] for ours, theirs in pairs)
+    for ours, theirs in pairs:
+        assert ours["val_loss"] == theirs["val_loss"]
     (told,) = run.read("environment.json")
     assert told["precision"] == name
 
@@ -119,7 +123,7 @@ def test_a_run_of_a_device_that_is_not_here_is_studied_on_the_cpu(tiny, tmp_path
     run = Run.create(tmp_path / "run", replace(tiny, device="cuda:99"))
     assert run.device == "cpu"
     run.save_checkpoint(0, run.new_model().state_dict())
-    batch = run.task.sample(2, torch.Generator().manual_seed(0))
+    batch = run.task.sample(2, seeded(0))
     assert run.model()(batch.inputs).device.type == "cpu"
     with pytest.raises(
         HeadwayError, match=r"^device = 'cuda:99' is not allowed: .* here \(.+\)$"

@@ -53,7 +53,11 @@ CONFIGS = [
 ]
 OUTCOMES = ["[]", "null", '{"status": "fine"}', '{"status": [1]}', "{}"]
 LINES = [
-    *("{", "", "3", "{}", "\x00\x00"),
+    "{",
+    "",
+    "3",
+    "{}",
+    "\x00\x00",
     *({"step": step} for step in ("2", 1, 0)),
     {"step": 2, "val_loss": None},
     *({"step": 2, "partial": losses} for losses in ([1.0], {"x_1": "low"})),
@@ -127,7 +131,8 @@ def test_a_second_writer_is_refused(tiny, tmp_path):
         "print(flush=True)\n"
         "input()\n"
     )
-    words, pipe = [sys.executable, "-c", holding, run.folder / ".lock"], subprocess.PIPE
+    words = [sys.executable, "-c", holding, run.folder / ".lock"]
+    pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as other:
         assert other.stdout.readline() == "\n"
         assert run.status == "running"

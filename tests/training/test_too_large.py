@@ -21,6 +21,7 @@ from headway.tasks import Conditional, Hops, Retrieval
 from headway.tasks.meter import AT_ONCE, PIECE, Meter, TooMuchError
 from headway.training import Run, RunConfig, fast, train
 from headway.training.size import n_weights, require_size
+from sampling import seeded
 
 TOO_LARGE = [
     "training.batch_size=1000000000",
@@ -35,10 +36,8 @@ TOO_LARGE = [
 
 @pytest.mark.parametrize("field", TOO_LARGE)
 def test_a_field_that_is_too_large(tmp_path, field):
-    before, start = (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-        time.perf_counter(),
-    )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
     refused("train", "fast", field, "--folder", tmp_path / "run")
     assert time.perf_counter() - start < 5  # under 1 s where nothing else goes on
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
@@ -116,23 +115,23 @@ def foreign(tiny, folder, fields) -> Run:
     return run
 
 
-FOREIGN = [
-    ({"task.n_chains": 2000}, "task.n_chains"),
-    ({"task.d_token": 10**7}, "task.d_token"),
-    ({"task.depth": 1024}, "task.depth"),
-    ({"task.depth": 200, "task.copies": "independent"}, "task.depth"),
-    ({"kind": "hops", "task.n_places": 20_000}, "task.n_places"),
-    ({"kind": "hops", "task.n_places": 1500}, "task.n_places"),
-    ({"kind": "conditional", "task.n_values": 300}, "task.n_values"),
-    ({"kind": "conditional", "task.n_values": 10**12}, "task.n_values"),
-    ({"kind": "conditional", "task.d_token": 2 * 10**8}, "task.d_token"),
-    ({"model.n_layers": 3000}, "model.n_layers"),
-    ({"model.d_model": 40_000}, "model.d_model"),
-    ({"model.n_heads": 100_000, "model.d_head": 1}, "model.n_heads"),
-]
-
-
-@pytest.mark.parametrize(("fields", "named"), FOREIGN)
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"task.n_chains": 2000}, "task.n_chains"),
+        ({"task.d_token": 10**7}, "task.d_token"),
+        ({"task.depth": 1024}, "task.depth"),
+        ({"task.depth": 200, "task.copies": "independent"}, "task.depth"),
+        ({"kind": "hops", "task.n_places": 20_000}, "task.n_places"),
+        ({"kind": "hops", "task.n_places": 1500}, "task.n_places"),
+        ({"kind": "conditional", "task.n_values": 300}, "task.n_values"),
+        ({"kind": "conditional", "task.n_values": 10**12}, "task.n_values"),
+        ({"kind": "conditional", "task.d_token": 2 * 10**8}, "task.d_token"),
+        ({"model.n_layers": 3000}, "model.n_layers"),
+        ({"model.d_model": 40_000}, "model.d_model"),
+        ({"model.n_heads": 100_000, "model.d_head": 1}, "model.n_heads"),
+    ],
+)
 def test_a_foreign_run_is_opened_and_listed_and_no_page_is_made_of_too_much(
     tiny, tmp_path, fields, named
 ):
@@ -159,7 +158,7 @@ def test_what_is_made_is_counted_before_it_is_made(monkeypatch):
         lambda: torch.zeros(AT_ONCE + 1),
         lambda: torch.arange(10**12),
         lambda: torch.ones(10**5, 1) * torch.ones(10**5),
-        lambda: torch.randn(2, 10**9, generator=torch.Generator().manual_seed(0)),
+        lambda: torch.randn(2, 10**9, generator=seeded(0)),
         lambda: torch.zeros(1).expand(10**12).clone(),
     ):
         with pytest.raises(TooMuchError), Meter():

@@ -2,9 +2,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 from headway.tasks import Retrieval
 from headway_experiments.arena.assembly import BALANCE, CONSTANT, ONE, Assembly, Match
+from sampling import seeded
 
 TASK = Retrieval(depth=1, n_chains=2, d_token=2)
 seeds = st.integers(0, 2**31)
@@ -12,9 +14,7 @@ quick = settings(max_examples=25)
 
 
 def random_inputs(seed=0, scale=1.0):
-    return scale * torch.randn(
-        3, TASK.length, TASK.d_input, generator=torch.Generator().manual_seed(seed)
-    )
+    return scale * torch.randn(3, TASK.length, TASK.d_input, generator=seeded(seed))
 
 
 def blank(**starts):
@@ -26,58 +26,52 @@ def blank(**starts):
 def test_a_head_attends_by_its_matches_and_moves_a_register(seed):
     assembly = blank(c=-1.5)
     weight = torch.tensor([[1.0, 2.0], [-0.5, 0.3]])
-    matches = [
-        Match("a", "b", weight),
-        Match("b", "a", 0.7),
-        Match(ONE, "c", torch.full((1, 2), 3.0)),
-    ]
-    assembly.heads[1, 1] = [*matches, Match("c", "a", -0.4)], [("b", "c"), ("a", "c")]
+    sums = torch.full((1, 2), 3.0)
+    matches = [Match("a", "b", weight), Match("b", "a", 0.7)]
+    matches += [Match(ONE, "c", sums), Match("c", "a", -0.4)]
+    assembly.heads[1, 1] = matches, [("b", "c"), ("a", "c")]
     inputs = random_inputs(seed)
-    a, b = inputs[..., :2], inputs[..., 2:]
+    a, b = inputs.split(2, dim=-1)
     c = torch.full_like(a, -1.5)
-    key_sums = 3.0 * c.sum(-1)
-    scores = a @ weight @ b.mT + 0.7 * b @ a.mT + key_sums[:, None] - 0.4 * c @ a.mT
+    scores = a @ weight @ b.mT
+    scores += 0.7 * b @ a.mT
+    scores += 3.0 * c.sum(-1)[:, None]
+    scores -= 0.4 * c @ a.mT
     future = torch.ones_like(scores).triu(1).bool()
-    expected = c + scores.masked_fill(future, -torch.inf).softmax(-1) @ (a + b)
+    pattern = scores.masked_fill(future, -torch.inf).softmax(-1)
+    expected = c + pattern @ (a + b)
     predicted = assembly.build(TASK, ["c"], n_layers=2, n_heads=2)(inputs)
-    torch.testing.assert_close(predicted, expected[:, -2:], atol=1e-3, rtol=1e-3)
+    assert_close(predicted, expected[:, -2:], atol=1e-3, rtol=1e-3)
 
 
 @given(seed=seeds)
 @quick
 def test_units_read_and_write_registers(seed):
     assembly = blank()
-    generator = torch.Generator().manual_seed(seed)
+    generator = seeded(seed)
     reads_a, reads_b = torch.randn(2, 5, 2, generator=generator)
-    bias, writes = (
-        torch.randn(5, generator=generator),
-        torch.randn(2, 5, generator=generator),
-    )
-    assembly.units(
-        0, {"a": reads_a[:2], "b": reads_b[:2]}, bias[:2], {"c": writes[:, :2]}
-    )
-    assembly.units(
-        0, {"a": reads_a[2:], "b": reads_b[2:]}, bias[2:], {"c": writes[:, 2:]}
-    )
+    bias = torch.randn(5, generator=generator)
+    writes = torch.randn(2, 5, generator=generator)
+    for part in (slice(2), slice(2, 5)):
+        reads = {"a": reads_a[part], "b": reads_b[part]}
+        assembly.units(0, reads, bias[part], {"c": writes[:, part]})
     inputs = random_inputs(seed)
-    hidden = (inputs[..., :2] @ reads_a.T + inputs[..., 2:] @ reads_b.T + bias).relu()
-    expected = hidden @ writes.T
+    a, b = inputs.split(2, dim=-1)
+    hidden = a @ reads_a.T + b @ reads_b.T + bias
+    expected = hidden.relu() @ writes.T
     predicted = assembly.build(TASK, ["c"], n_layers=1)(inputs)
-    torch.testing.assert_close(predicted, expected[:, -2:], atol=1e-3, rtol=1e-3)
+    assert_close(predicted, expected[:, -2:], atol=1e-3, rtol=1e-3)
 
 
 def test_the_mean_of_the_stream_stays_zero():
     assembly = blank(c=2.0)
     assembly.heads[0, 0] = [Match("a", "a", 1.0)], [("b", "c")]
-    assembly.units(0, {"a": torch.ones(1, 2)}, torch.ones(1), {"b": torch.ones(2, 1)})
+    reads = {"a": torch.ones(1, 2)}
+    assembly.units(0, reads, torch.ones(1), {"b": torch.ones(2, 1)})
     model = assembly.build(TASK, ["c"], n_layers=1)
     layer = model.layers[0]
-    for written in (
-        model.embed.weight,
-        model.embed.bias,
-        layer.attn.out.weight,
-        layer.mlp.down.weight,
-    ):
+    embedded = (model.embed.weight, model.embed.bias)
+    for written in (*embedded, layer.attn.out.weight, layer.mlp.down.weight):
         assert written.abs().sum() > 0
         assert written.sum(0).abs().max() == 0
 
@@ -85,14 +79,14 @@ def test_the_mean_of_the_stream_stays_zero():
 def test_the_error_of_the_norm_is_the_one_stated():
     inputs = random_inputs(scale=300.0)
     predicted = blank().build(TASK, ["a"], n_layers=1)(inputs)
-    expected = inputs[:, -2:, :2]
     registers = inputs[:, -2:]
-    stated = (registers.square().sum(-1) + registers.sum(-1).square()) / (
-        4 * CONSTANT**2
-    )
+    expected = registers[..., :2]
+    squares = registers.square().sum(-1)
+    squared_sum = registers.sum(-1).square()
+    stated = (squares + squared_sum) / (4 * CONSTANT**2)
     error = (1 - predicted / expected).mean(-1)
     assert stated.max() > 1e-3
-    torch.testing.assert_close(error, stated, atol=2e-5, rtol=2e-2)
+    assert_close(error, stated, atol=2e-5, rtol=2e-2)
 
 
 def test_what_is_not_mentioned_does_nothing():
@@ -100,7 +94,7 @@ def test_what_is_not_mentioned_does_nothing():
     small = blank().build(TASK, ["b"], n_layers=1)
     large = blank().build(TASK, ["b"], n_layers=4, n_heads=3)
     assert large.config.attn_only
-    torch.testing.assert_close(small(inputs), large(inputs))
+    assert_close(small(inputs), large(inputs))
     for name, weight in large.named_parameters():
         if "attn" in name:
             assert weight.abs().max() == 0, name

@@ -11,6 +11,7 @@ from headway_experiments.arena.case import Known
 from headway_experiments.arena.gentle import FrozenNorms, Tempered, halved
 from headway_experiments.arena.methods import METHODS
 from headway_experiments.arena.subject import Subject
+from sampling import seeded
 
 
 class Small(nn.Module):
@@ -33,13 +34,16 @@ def test_gradients_of_gim_are_those_of_its_own_library(monkeypatch):
     gim = pytest.importorskip(
         "gim", reason="needs gim-explain, which only this test reads"
     )
-    model, x = Small(), torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1))
+    model = Small()
+    x = torch.randn(3, 5, 8, generator=seeded(1))
 
     def attend(q, k, v):
         return F.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ v
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", attend)
-    theirs, ours, plain = (x.clone().requires_grad_() for _ in range(3))
+    theirs = x.clone().requires_grad_()
+    ours = x.clone().requires_grad_()
+    plain = x.clone().requires_grad_()
     with gim.GIM(model):
         said = model(theirs)
     said[:, -1].square().sum().backward()
@@ -58,10 +62,8 @@ def test_gradients_of_gim_are_those_of_its_own_library(monkeypatch):
 
 
 def subject() -> Subject:
-    task, config = (
-        Retrieval(depth=1),
-        TransformerConfig(n_layers=2, d_model=16, init="orthogonal"),
-    )
+    task = Retrieval(depth=1)
+    config = TransformerConfig(n_layers=2, d_model=16, init="orthogonal")
     model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
     return Subject(Known(model, task, frozenset()), 8)
 
@@ -92,10 +94,10 @@ def by_formula(one: Subject, method: str, share: float) -> torch.Tensor:
     rows = []
     corrupted = carried(one, one.batch.inputs.roll(1, 0))
     for at, (slope, other) in enumerate(zip(slopes, corrupted, strict=True)):
-        own, v = (seen[f"blocks.{at}.attn.hook_{name}"] for name in ("pattern", "v"))
-        now, then = (
-            slope.transpose(1, 2) @ x.mT for x in (v.transpose(1, 2), other[1])
-        )
+        own = seen[f"blocks.{at}.attn.hook_{'pattern'}"]
+        v = seen[f"blocks.{at}.attn.hook_{'v'}"]
+        now = slope.transpose(1, 2) @ v.transpose(1, 2).mT
+        then = slope.transpose(1, 2) @ other[1].mT
         match method:
             case "PEAP":
                 rows.append((own * (then - now)).abs())

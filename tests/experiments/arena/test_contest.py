@@ -3,6 +3,8 @@ reason.
 """
 
 import json
+from itertools import product
+from statistics import fmean
 
 import pytest
 from filelock import FileLock
@@ -26,20 +28,22 @@ ONE = ("arena", "--families", "planted", "--methods", "random", "--first", "1")
 
 def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatch):
     rows = contest(tmp_path, COMPILED, QUICK, first=2)
-    assert [(row["model"], row["method"]) for row in rows] == [
-        (model, method) for model in COMPILED["compiled"].names[:2] for method in QUICK
-    ]
+    competed = [(row["model"], row["method"]) for row in rows]
+    assert competed == [*product(COMPILED["compiled"].names[:2], QUICK)]
     path = tmp_path / FILE
     *whole, last = path.read_text().splitlines()
     path.write_text("\n".join([*whole, last[:40]]))
     jobs = []
-    monkeypatch.setattr(
-        module, "compete", lambda job: jobs.append(job) or [json.loads(last)]
-    )
+
+    def compete(job):
+        jobs.append(job)
+        return [json.loads(last)]
+
+    monkeypatch.setattr(module, "compete", compete)
     assert contest(tmp_path, COMPILED, QUICK, first=2) == rows
-    assert [(job.model, job.methods) for job in jobs] == [
-        (rows[-1]["model"], ("random",))
-    ]
+    (job,) = jobs
+    assert job.model == rows[-1]["model"]
+    assert job.methods == ("random",)
     assert len(read(tmp_path)) == 4
     assert len(contest(tmp_path, COMPILED, QUICK[:1], first=1)) == 1
 
@@ -76,15 +80,18 @@ def test_a_method_that_is_named_twice_competes_once(tmp_path):
     assert contest(tmp_path, PLANTED, ["random"], first=1) == [row]
 
 
+def cells_of(line):
+    return line.strip("| ").split(" | ")
+
+
 def test_the_table_has_means_and_what_was_missed(tmp_path):
     rows = contest(tmp_path, COMPILED, ["headway", "random"], first=1)
     missed = {**rows[0], "exact": False, "missing": ["L0.H0 s2←s1"], "model": "lost"}
     left = {"method": None, "model": "odd", "left_out": "no reason"}
     page = markdown([*rows, missed, left])
-    head, _, better, worse = (
-        line.strip("| ").split(" | ") for line in page.splitlines()[:4]
-    )
-    assert (better[0], worse[0]) == ("headway", "random")
+    head, _, better, worse = map(cells_of, page.splitlines()[:4])
+    assert better[0] == "headway"
+    assert worse[0] == "random"
     assert better[head.index("compiled (2)")] == "1.000 (1)"
     assert better[head.index("names F1")] == "1.000"
     assert worse[head.index("names F1")] == "–"
@@ -98,7 +105,8 @@ def test_a_model_that_cannot_be_a_case_is_left_out(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "known_of", fails)
     (row,) = contest(tmp_path, PLANTED, QUICK, first=1)
-    assert (row["method"], row["left_out"]) == (None, "its attention is too soft")
+    assert row["method"] is None
+    assert row["left_out"] == "its attention is too soft"
     assert contest(tmp_path, PLANTED, QUICK, first=1) == [row]  # and is not tried again
 
 
@@ -125,37 +133,33 @@ def test_models_of_others_are_read_from_their_folder(tmp_path):
     there = {"strangers": families(strangers=tmp_path)["strangers"]}
     (row,) = contest(tmp_path / "arena", there, ["EAP corrupted"])
     assert row["model"] == "stranger small"
-    assert (row["exact"], row["paths_ap"]) == (None, None)
-    cells = [line.strip("| ").split(" | ") for line in markdown([row]).splitlines()[:3]]
-    assert (
-        dict(zip(cells[0], cells[2], strict=True))["strangers (1)"]
-        == f"{row['curve']['cmd']:.3f}"
-    )
+    assert row["exact"] is None
+    assert row["paths_ap"] is None
+    head, _, cells = map(cells_of, markdown([row]).splitlines()[:3])
+    of_column = dict(zip(head, cells, strict=True))
+    assert of_column["strangers (1)"] == f"{row['curve']['cmd']:.3f}"
+
+
+ASKED = ("arena", "--families", "strangers")
+
+
+def test_models_of_others_need_a_folder(tmp_path):
+    assert "--strangers" in refused(*ASKED, "--out", tmp_path)
+
+
+def test_a_folder_of_no_models_is_refused(tmp_path):
     (tmp_path / "strangers.py").write_text("MODELS = 3")
-    assert "--strangers" in refused(
-        "arena", "--families", "strangers", "--out", tmp_path / "none"
-    )
-    assert "MODELS in strangers.py = 3 is not allowed" in refused(
-        "arena",
-        "--families",
-        "strangers",
-        "--strangers",
-        tmp_path,
-        "--out",
-        tmp_path / "two",
-    )
+    complaint = refused(*ASKED, "--strangers", tmp_path, "--out", tmp_path / "out")
+    assert "MODELS in strangers.py = 3 is not allowed" in complaint
 
 
 def test_of_alternatives_the_nearest_is_right():
     known = compiled(1)
-    a, b, c = (
-        AttentionPath.of(0, 0, "s2←s1"),
-        AttentionPath.of(0, 1, "s2←s1"),
-        AttentionPath.of(1, 0, "s0←s2"),
-    )
-    two = Known(
-        known.model, known.task, frozenset({c}), ((frozenset({a}), frozenset({b})),)
-    )
+    a = AttentionPath.of(0, 0, "s2←s1")
+    b = AttentionPath.of(0, 1, "s2←s1")
+    c = AttentionPath.of(1, 0, "s0←s2")
+    either = (frozenset({a}), frozenset({b}))
+    two = Known(known.model, known.task, frozenset({c}), (either,))
     assert two.nearest(frozenset({a, c})) == {a, c}
     assert two.nearest(frozenset({b, c})) == {b, c}
     assert two.nearest(None, {a: 0.1, b: 0.2, c: 1.0}) == {b, c}
@@ -168,15 +172,14 @@ def test_of_alternatives_the_nearest_is_right():
     ids=["small", "some"],
 )
 def test_known_circuits_are_found(seeds, depth, tmp_path):
-    there = families(seeds, depth)
-    rows = contest(
-        tmp_path, {name: there[name] for name in ("compiled", "planted")}, ["headway"]
-    )
-    assert {row["model"] for row in rows if row["family"] == "planted"} == {
-        f"planted {seed}" for seed in seeds
-    }
-    assert all(row["exact"] for row in rows if row["family"] == "compiled")
-    assert sum(row["own_f1"] for row in rows) / len(rows) >= 0.98
+    every = families(seeds, depth)
+    made = {name: every[name] for name in ("compiled", "planted")}
+    rows = contest(tmp_path, made, ["headway"])
+    planted = {row["model"] for row in rows if row["family"] == "planted"}
+    assert planted == {f"planted {seed}" for seed in seeds}
+    for row in rows:
+        assert row["exact"] or row["family"] != "compiled"
+    assert fmean(row["own_f1"] for row in rows) >= 0.98
 
 
 def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):

@@ -41,13 +41,12 @@ def test_scores_alike_to_three_digits_are_ordered_by_size():
     scores = {"small": 0.99981, "large": 0.9999, "less": 0.9, "none": 0.0}
     sizes = {"small": 1.0, "large": 9.0, "less": 1.0, "none": 1.0}
     ranks = tied(scores, sizes)
-    assert sorted(ranks, key=lambda name: -ranks[name]) == [
-        "small",
-        "large",
-        "less",
-        "none",
-    ]
-    assert len(set(tied({"a": 1.0, "b": 1.0004}, {}).values())) == 1
+    assert sorted(ranks, key=ranks.get) == ["none", "less", "large", "small"]
+
+
+def test_scores_alike_to_three_digits_are_tied_where_sizes_are_not_known():
+    ranks = tied({"a": 1.0, "b": 1.0004}, {})
+    assert ranks["a"] == ranks["b"]
 
 
 def test_f1_of_sets():
@@ -58,50 +57,71 @@ def test_f1_of_sets():
 def test_pairs_of_positions_count_as_the_model_attends_there():
     subject = Subject(compiled(1), 16)
     truth = subject.known.nearest(None, {})
-    one = min(truth)
-    wrong = AttentionPath.of(
-        one.layer, one.head, next(r for r in subject.relations if r != one.relation)
-    )
-    paths = {path: float(path in truth) for path in subject.paths}
-    said = {"all": truth, "half": truth - {one}, "wrong name": truth - {one} | {wrong}}
-    found = {
-        name: score(subject, Answer(paths, frozenset(those)), 0.0)
-        for name, those in said.items()
-    }
-    assert found["all"].pairs_f1 == pytest.approx(1)
-    assert found["half"].pairs_f1 == pytest.approx(2 / 3, abs=0.1)
-    assert found["half"].heads_f1 < found["wrong name"].heads_f1 == 1
-    assert found["wrong name"].pairs_f1 == pytest.approx(
-        found["half"].pairs_f1, abs=0.1
-    )
+    path = min(truth)
+    other = next(name for name in subject.relations if name != path.relation)
+    wrong = AttentionPath.of(path.layer, path.head, other)
+    scores = {path: float(path in truth) for path in subject.paths}
+
+    def scored(chosen):
+        return score(subject, Answer(scores, frozenset(chosen)), 0.0)
+
+    half = truth - {path}
+    half_score = scored(half)
+    wrong_name_score = scored(half | {wrong})
+    assert scored(truth).pairs_f1 == pytest.approx(1)
+    assert half_score.pairs_f1 == pytest.approx(2 / 3, abs=0.1)
+    assert half_score.heads_f1 < wrong_name_score.heads_f1
+    assert wrong_name_score.heads_f1 == 1
+    assert wrong_name_score.pairs_f1 == pytest.approx(half_score.pairs_f1, abs=0.1)
 
 
-@pytest.mark.parametrize("knows", ["heads", "nothing"])
-def test_where_paths_are_not_known_what_is_known_is_scored(knows):
-    whole = compiled(1)
-    heads = frozenset({(1, 0)})
-    known = Known(whole.model, whole.task, heads=heads, knows=knows, alone=0.5)
-    subject = Subject(known, 16)
+WHOLE = compiled(1)
+
+
+def subject_that(knows, *heads):
+    """A model of which no path is known."""
+    known = Known(
+        WHOLE.model, WHOLE.task, heads=frozenset(heads), knows=knows, alone=0.5
+    )
+    return Subject(known, 16)
+
+
+def scores_of(subject, chosen=None):
+    """Those of an answer by layer, or of one that chooses paths."""
     answer = Answer({path: float(path.layer) for path in subject.paths})
-    found = score(subject, answer, 0.0)
-    assert (found.exact, found.heads_f1) == (
-        (True, 1.0) if knows == "heads" else (None, None)
-    )
-    assert found.paths_ap is None
-    known = replace(known, heads=frozenset(subject.heads))
-    told = (
-        found.alone,
-        found.alone_at_zero,
-        score(Subject(known, 16), answer, 0.0).alone_at_zero,
-    )
-    assert (
-        told == (None,) * 3
-        if knows == "nothing"
-        else told[0] == 0.5 and told[1] < told[2] == 1
-    )
-    assert 0 <= found.curve.agreement <= 1
-    chosen = replace(answer, chosen=frozenset(whole.required))
-    assert score(subject, chosen, 0.0).exact is (False if knows == "heads" else None)
+    if chosen is not None:
+        answer = replace(answer, chosen=frozenset(chosen))
+    return score(subject, answer, 0.0)
+
+
+def test_where_heads_alone_are_known_they_are_scored():
+    subject = subject_that("heads", (1, 0))
+    scores = scores_of(subject)
+    assert scores.exact is True
+    assert scores.heads_f1 == 1.0
+    assert scores.paths_ap is None
+    assert 0 <= scores.curve.agreement <= 1
+    assert scores_of(subject, WHOLE.required).exact is False
+
+
+def test_where_heads_alone_are_known_it_is_told_what_they_do_alone():
+    scores = scores_of(subject_that("heads", (1, 0)))
+    of_all_heads = scores_of(subject_that("heads", (0, 0), (1, 0)))
+    assert scores.alone == 0.5
+    assert scores.alone_at_zero < 1
+    assert of_all_heads.alone_at_zero == 1
+
+
+def test_where_nothing_is_known_the_curve_is_scored():
+    subject = subject_that("nothing", (1, 0))
+    scores = scores_of(subject)
+    assert scores.exact is None
+    assert scores.heads_f1 is None
+    assert scores.paths_ap is None
+    assert scores.alone is None
+    assert scores.alone_at_zero is None
+    assert 0 <= scores.curve.agreement <= 1
+    assert scores_of(subject, WHOLE.required).exact is None
 
 
 def test_areas_are_those_of_straight_lines():
@@ -115,7 +135,8 @@ def test_the_right_paths_first_are_near_the_model_and_last_are_far():
     subject = Subject(compiled(2), 16)
     truth = subject.known.nearest(None, {})
     order = sorted(subject.paths, key=lambda path: path not in truth)
-    best, worst = curve(subject, order), curve(subject, order[::-1])
+    best = curve(subject, order)
+    worst = curve(subject, order[::-1])
     # 30 paths, of which 4 count: all that count are kept from 20 % on
     assert best.agreement == pytest.approx(1)
     assert best.cmd < 0.2 < 0.5 < worst.cmd
@@ -127,12 +148,15 @@ def test_what_is_better_than_the_model_is_off_it_too():
     """Ten paths; nothing without any, the model's own margin with all, and twice that
     between.
     """
-    subject = SimpleNamespace(
-        only=lambda paths, part: len(paths),
-        outputs=lambda kept, part: kept,
-        margin=lambda kept, part: torch.tensor(-float({0: 0, 10: 1}.get(kept, 2))),
-        agreement=lambda kept, part: kept / 10,
-    )
+
+    def margin(kept, part):
+        size = {0: 0.0, 10: 1.0}.get(kept, 2.0)
+        return torch.tensor(-size)
+
+    subject = SimpleNamespace(margin=margin)
+    subject.only = lambda paths, part: len(paths)
+    subject.outputs = lambda kept, part: kept
+    subject.agreement = lambda kept, part: kept / 10
     found = curve(subject, range(10))
     # off by 1 up to half of the paths, and then less and less
     assert found.cmd == pytest.approx(0.499 + 0.25)

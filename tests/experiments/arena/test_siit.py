@@ -71,7 +71,8 @@ class Carries(torch.nn.Module):
 
 
 def test_heads_carry_what_they_do_in_the_other_sequence():
-    base, source = torch.zeros(2, 4, 3, 1), torch.ones(2, 4, 3, 1, requires_grad=True)
+    base = torch.zeros(2, 4, 3, 1)
+    source = torch.ones(2, 4, 3, 1, requires_grad=True)
     found = siit.interchanged(Carries(), base, source, [(0, 1), (1, 0), (1, 2)])
     carried = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 2.0]])
     assert torch.equal(found, carried[:, None, None, :, None].expand_as(found))
@@ -83,19 +84,20 @@ def pupil(pairs):
     answers.
     """
     made = object.__new__(siit.Pupil)
-    made.task, made.rng = SimpleNamespace(targets=Tokens(2)), random.Random(0)
-    made.model, made.unseen = torch.nn.Linear(1, 2, bias=False), None
+    made.task = SimpleNamespace(targets=Tokens(2))
+    made.rng = random.Random(0)
+    made.model = torch.nn.Linear(1, 2, bias=False)
+    made.unseen = None
     made.seen = torch.zeros(siit.TRAINED_ON, 1)
     made.nodes = [siit.Node(0, 0, 0), siit.Node(0, 1, None)]
-    made.pairs, made.swapped = lambda inputs: (inputs, inputs), pairs
+    made.pairs = lambda inputs: (inputs, inputs)
+    made.swapped = pairs
     return made
 
 
 def test_the_heads_that_are_replaced_are_those_that_count(monkeypatch):
-    answers, all_right = (
-        torch.zeros(4, 1, 1, dtype=torch.long),
-        torch.tensor([[[1.0, 0.0]]] * 4),
-    )
+    answers = torch.zeros(4, 1, 1, dtype=torch.long)
+    all_right = torch.tensor([[[1.0, 0.0]]] * 4)
     half = torch.cat([all_right[:2], all_right[2:].flip(-1)])
     one = pupil(
         lambda *_: iter([(all_right, answers), (half, answers), (all_right, answers)])
@@ -105,13 +107,15 @@ def test_the_heads_that_are_replaced_are_those_that_count(monkeypatch):
     monkeypatch.setattr(
         siit, "interchanged", lambda model, base, source, heads: said[(*heads,)]
     )
-    one.program, one.answers = torch.nn.Identity(), lambda outputs, inputs: answers
+    one.program = torch.nn.Identity()
+    one.answers = lambda outputs, inputs: answers
     assert one.alone() == 0.5
 
 
 def test_heads_that_are_not_of_the_program_are_taught_to_do_nothing(monkeypatch):
     monkeypatch.setattr(siit, "STEPS", 1)
-    answers, asked = torch.zeros(4, 1, 1, dtype=torch.long), []
+    answers = torch.zeros(4, 1, 1, dtype=torch.long)
+    asked = []
 
     def pairs(base, source, sets):
         asked.append([[node.of_program is None for node in nodes] for nodes in sets])

@@ -16,6 +16,7 @@ from headway_experiments.arena.families import families, known_of
 from headway_experiments.arena.tracr_model import compile_program, has_tracr, tracr
 from headway_experiments.arena.tracr_programs import DRAWN, compiled_program, programs
 from headway_experiments.arena.tracr_task import RaspTask, dictionary, edges_of
+from sampling import seeded
 
 needs_tracr = pytest.mark.skipif(
     not has_tracr(), reason="needs Tracr, in an environment of its own: make test-arena"
@@ -56,7 +57,8 @@ def test_the_dictionary_leads_where_it_says():
 @needs_tracr
 @pytest.mark.parametrize("name", ["reverse_1", "sort_freq", "pair_balance_1"])
 def test_outputs_equal_those_of_tracr(name):
-    one, its = compiled_program(name), programs()[name]
+    one = compiled_program(name)
+    its = programs()[name]
     encode = one.assembled.input_encoder.encode
     rng = random.Random(0)
     for _ in range(3):
@@ -78,11 +80,9 @@ def test_every_head_of_the_truth_attends_along_its_selector_and_no_other_does_an
     name,
 ):
     case = known_of(families()["tracr"], name, None)  # pyright: ignore[reportArgumentType]
-    batch = case.task.sample(64, torch.Generator().manual_seed(3))
-    patterns, edges = (
-        attention_patterns(case.model, batch.inputs),
-        case.task.edges(batch),
-    )
+    batch = case.task.sample(64, seeded(3))
+    patterns = attention_patterns(case.model, batch.inputs)
+    edges = case.task.edges(batch)
     for path in case.required:
         along = attention_along(patterns, edges[path.relation])
         assert along[path.at] == pytest.approx(1, abs=0.01)
@@ -101,7 +101,7 @@ def test_every_head_of_the_truth_attends_along_its_selector_and_no_other_does_an
 @needs_tracr
 def test_answers_are_those_of_the_program():
     task = RaspTask(program="reverse_1")
-    batch = task.sample(8, torch.Generator().manual_seed(0))
+    batch = task.sample(8, seeded(0))
     row = task.read(batch.inputs[0].tolist())
     values = task.compiled.values
     assert values is not None

@@ -90,8 +90,12 @@ Chronogy-Zephyrium Aetherflux-Astralyte Somnosis-Virellium Synthemia-Nephryon"""
 
 FUNCTIONS = [
     "abcdefghijkl",
-    *([3, 2, 0, 1], [1, 3, 2, 0], [1, 0, 3, 2], [1, 0, 2, 3]),
-    *([1, 0, 2, 3], [0, 2, 3, 1]),
+    [3, 2, 0, 1],
+    [1, 3, 2, 0],
+    [1, 0, 3, 2],
+    [1, 0, 2, 3],
+    [1, 0, 2, 3],
+    [0, 2, 3, 1],
     1,
 ]
 
@@ -104,7 +108,10 @@ COUNTRIES = (
     " Argentina France Germany Denmark Brazil Kenya Hungary Peru"
 )
 RELATIVES = [
-    *(KIN.split(), COUNTRIES.split(), 3, 0),
+    KIN.split(),
+    COUNTRIES.split(),
+    3,
+    0,
     [4, 12, 9, 13, 7, 6, 15, 2, 10, 3, 0, 14, 5, 1, 11, 8],
     ["John", "Chris", "Diana", "Eve"],
     ["doctor", "lawyer", "teacher", "engineer"],
@@ -125,7 +132,8 @@ def written(section):
     """The question that headway writes, given the names and orders of a section."""
     name, draws = DRAWS[section]
     _, correct, acceptable = examples()[section]
-    one, script = FORMULATIONS[name], Scripted(draws)
+    one = FORMULATIONS[name]
+    script = Scripted(draws)
     found = one.question(script, one.default_depth, 4, acceptable.index(correct))
     assert not list(script.draws)
     return found

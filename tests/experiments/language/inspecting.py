@@ -24,7 +24,9 @@ class Mock:
     """
 
     def __init__(self, says):
-        self.says, self.conversations, self.temperatures = says, [], set()
+        self.says = says
+        self.conversations = []
+        self.temperatures = set()
         self.asked = {}
 
     def __call__(self, messages, tools, tool_choice, config):

@@ -19,7 +19,8 @@ def solve(prompt):
 
 def follow(leads, start, until=str.isalpha, key=str):
     """All ends of the ways from a start; what a word leads to is found by its key."""
-    ends, open_ends = set(), [start]
+    ends = set()
+    open_ends = [start]
     while open_ends:
         here = open_ends.pop()
         further = [b for a, b in leads if a == key(here)]
@@ -57,7 +58,8 @@ def kingdoms(lines, question):
 
 
 def functions(lines, question):
-    tables, names = {}, {}
+    tables = {}
+    names = {}
     for line in lines:
         left, right = line.split(" = ")
         if cell := re.fullmatch(r"(\w)\((\d)\)", left):
@@ -74,7 +76,10 @@ def functions(lines, question):
 
 
 def relatives(lines, question):
-    lives, family, customs, works = {}, {}, {}, {}
+    lives = {}
+    family = {}
+    customs = {}
+    works = {}
     for line in lines:
         if found := re.fullmatch(r"(\w+) lives (?:in|with) (\w+)\.", line):
             assert found[1] not in lives

@@ -47,7 +47,8 @@ def test_a_solver_that_reads_the_text_agrees(name):
             assert question.correct in question.nearer
             assert set(question.nearer) <= set(question.acceptable)
             assert len(set(question.acceptable)) == FORMULATIONS[name].answers(chains)
-            assert (question.depth, question.chains) == (depth, chains)
+            assert question.depth == depth
+            assert question.chains == chains
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)

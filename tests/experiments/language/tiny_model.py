@@ -53,7 +53,8 @@ def in_full(model, question):
     """
     fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
     prompt = model.cut(question)[0].tolist()
-    said, ended = [], []
+    said = []
+    ended = []
     for option in model.cut(question)[1]:
         with torch.no_grad():
             ids = torch.tensor([prompt + option])

@@ -15,15 +15,13 @@ from headway_experiments.paper.ways import HALF, LABELS
 
 def of_all_seeds(*found):
     """Measures of each run, of several scales together."""
-    names = ("label", "layers", "jumps_cost", "passes_cost")
-    return {
-        f"algorithm_{name}": {
-            run: value
-            for each in found
-            for run, value in each[f"algorithm_{name}"].items()
-        }
-        for name in names
-    }
+    together = {}
+    for name in ("label", "layers", "jumps_cost", "passes_cost"):
+        measure = f"algorithm_{name}"
+        together[measure] = {}
+        for of_scale in found:
+            together[measure] |= of_scale[measure]
+    return together
 
 
 def cells_and_labels(found):
@@ -34,39 +32,56 @@ def cells_and_labels(found):
         "|---|---|---|---|---|---|---|---|",
     ]
     then = Counter(Cell.of(name) for name in begins_by_passing(found))
+    used = layers_used(found)
+    for cell, count in algorithms.counts(found).items():
+        cells = [setting_of(cell), str(cell.layers)]
+        cells.append(f"{algorithms.learnt(count)} of {sum(count.values())}")
+        shares = algorithms.shares({"": count})
+        for label in LABELS[:2]:
+            interval = "".join(map(interval_of, shares[label].values()))
+            cells.append(f"{count[label]}{interval}")
+        cells += [str(count["both"]), str(then[cell]), spread(used.get(cell, []))]
+        lines.append(line_of(cells))
+    return "\n".join(lines) + "\n"
+
+
+def line_of(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def interval_of(share):
+    low, high = wilson(*share)
+    return f" ({low:.2f}..{high:.2f})"
+
+
+def setting_of(cell):
+    """A cell in words."""
+    how = "mixture" if cell.mixture else "full depth"
+    setting = f"D = {cell.depth}, {how}"
+    return f"{setting}, {cell.change}" if cell.change else setting
+
+
+def layers_used(found):
+    """How many layers the runs of each cell depend on that learnt the task."""
     used = {}
     for name, layers in found["algorithm_layers"].items():
         if found["algorithm_label"][name] != LABELS.index("neither"):
             used.setdefault(Cell.of(name), []).append(int(layers))
-    for cell, count in algorithms.counts(found).items():
-        told = [f"{algorithms.learnt(count)} of {sum(count.values())}"]
-        between = algorithms.shares({"": count})
-        for label in LABELS[:2]:
-            ends = [wilson(*share) for share in between[label].values()]
-            interval = "".join(f" ({low:.2f}..{high:.2f})" for low, high in ends)
-            told.append(f"{count[label]}{interval}")
-        told += [str(count["both"]), str(then[cell]), spread(used.get(cell, []))]
-        setting = f"D = {cell.depth}, {'mixture' if cell.mixture else 'full depth'}"
-        if cell.change:
-            setting += f", {cell.change}"
-        lines.append(f"| {setting} | {cell.layers} | " + " | ".join(told) + " |")
-    return "\n".join(lines) + "\n"
+    return used
 
 
 def begins_by_passing(found):
     """The runs with the label `both` whose x_2 depends on passes alone, so that a later
     hop takes jumps."""
-    jumps, passes = found["algorithm_jumps_cost"], found["algorithm_passes_cost"]
-    both = [
-        n
-        for n, label in found["algorithm_label"].items()
-        if LABELS[int(label)] == "both"
-    ]
-    return [
-        name
-        for name in both
-        if (hop := f"{name} x_2") in passes and passes[hop] >= HALF > jumps[hop]
-    ]
+    jumps = found["algorithm_jumps_cost"]
+    passes = found["algorithm_passes_cost"]
+    runs = []
+    for name, label in found["algorithm_label"].items():
+        hop = f"{name} x_2"
+        is_both = LABELS[int(label)] == "both"
+        if is_both and hop in passes and passes[hop] >= HALF > jumps[hop]:
+            runs.append(name)
+    return runs
 
 
 def spread(numbers):
@@ -84,20 +99,18 @@ def ways_of_asking(found):
         way, hop, _ = name.split(" ")
         steps.setdefault((way, hop), []).append(step)
     hops = sorted({hop for _, hop in steps})
-    lines = [
-        "| asked for | x_3 learnt | its loss at the end | "
-        + " | ".join(hops)
-        + " learnt at step |",
-        "|---|---|---|" + "---|" * len(hops),
-    ]
+    head = ["asked for", "x_3 learnt", "its loss at the end", *hops]
+    head[-1] += " learnt at step"
+    lines = [line_of(head), "|" + "---|" * len(head)]
     for way in WAYS:
         losses = list(found[f"curriculum_{way}"].values())
         learnt = sum(loss < EMERGES_AT for loss in losses)
-        told = ", ".join(f"{loss:.3f}" for loss in losses)
-        means = [
-            statistics.mean(steps[way, hop]) if (way, hop) in steps else None
-            for hop in hops
-        ]
-        when = " | ".join("–" if mean is None else f"{mean:.0f}" for mean in means)
-        lines.append(f"| `{way}` | {learnt} of {len(losses)} | {told} | {when} |")
+        cells = [f"`{way}`", f"{learnt} of {len(losses)}"]
+        cells.append(", ".join(f"{loss:.3f}" for loss in losses))
+        cells += [mean_step(steps.get((way, hop))) for hop in hops]
+        lines.append(line_of(cells))
     return "\n".join(lines) + "\n"
+
+
+def mean_step(steps):
+    return f"{statistics.mean(steps):.0f}" if steps else "–"

@@ -68,10 +68,12 @@ def claim(more: str = "") -> Claim:
 
 def test_a_scale_may_have_a_rule_of_its_own():
     adapted = claim('small = {rule = "every < 0.05", why = "shorter runs"}')
-    assert adapted.rule_at("paper") == adapted.rule_at("smoke") == "every < 0.01"
+    assert adapted.rule_at("paper") == "every < 0.01"
+    assert adapted.rule_at("smoke") == "every < 0.01"
     assert adapted.rule_at("small") == "every < 0.05"
     assert adapted.rule_at("fresh") == adapted.rule_at("small")
-    assert adapted.note("small") == adapted.note("fresh") == "shorter runs"
+    assert adapted.note("small") == "shorter runs"
+    assert adapted.note("fresh") == "shorter runs"
     assert not adapted.note("paper")
     assert Verdict(adapted, "small", {"a": 0.02}).said == "holds"
     assert Verdict(adapted, "paper", {"a": 0.02}).said == "does not hold"
@@ -229,7 +231,8 @@ def seeds(configs) -> set[int]:
 @pytest.mark.parametrize("name", GROUPS)
 def test_seeds_that_judge_are_apart_from_seeds_that_chose(name):
     group = GROUPS[name]
-    small, fresh = group.configs("small"), group.configs("fresh")
+    small = group.configs("small")
+    fresh = group.configs("fresh")
     chose = seeds(small) | seeds(group.configs("smoke"))
     assert max(chose) < FRESH <= min(seeds(fresh))
     assert len(fresh) == len(small)

@@ -14,6 +14,7 @@ from headway_experiments.paper import FIGURES, by_heart, two_hops
 from headway_experiments.talk import MECHANISMS
 from headway_experiments.tasks import Named, TwoHops
 from headway_experiments.verbs import papers
+from sampling import seeded
 
 
 def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
@@ -24,7 +25,8 @@ def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
     }
 
     def accuracies(run, without=None):
-        layers, ks = run.config.model.n_layers, run.config.task.asked
+        layers = run.config.model.n_layers
+        ks = run.config.task.asked
         last = 0.2 if len(ks) == 3 else right[layers]
         return {1: 1.0, 4: last if without in (None, 1) else 0.3}
 
@@ -38,11 +40,9 @@ def test_the_least_layers_are_the_fewest_that_solve_the_last_hop(monkeypatch):
 
 
 def test_named_maps_are_judged_by_beginnings_that_were_not_shown(tmp_path, monkeypatch):
-    config, drawn, draw = (
-        by_heart.config("named", "ends", 3, 3100, 20),
-        set(),
-        Named.draw,
-    )
+    config = by_heart.config("named", "ends", 3, 3100, 20)
+    drawn = set()
+    draw = Named.draw
     model = Run.create(tmp_path / "run", config).new_model("cpu")
     run = SimpleNamespace(config=config, device="cpu", transformer=lambda: model)
 
@@ -88,7 +88,8 @@ def test_a_sequential_query_copies_then_finds_the_bridge_then_the_end(
 
 
 def test_the_fall_is_the_share_of_steps_between_a_guess_and_what_is_learnt():
-    task, guess = TwoHops(n_chains=3, n_symbols=9), math.log(3)
+    task = TwoHops(n_chains=3, n_symbols=9)
+    guess = math.log(3)
 
     def run_of(losses):
         lines = [{"step": step, "partial": {"end": loss}} for step, loss in losses]
@@ -101,7 +102,7 @@ def test_the_fall_is_the_share_of_steps_between_a_guess_and_what_is_learnt():
 
 def test_a_guess_is_among_the_ends_of_all_chains(monkeypatch):
     task = TwoHops(n_chains=3, n_symbols=9)
-    batch = task.sample(64, torch.Generator().manual_seed(0))
+    batch = task.sample(64, seeded(0))
     logits = torch.full((64, 1, 10), -1e3)
     logits[:, 0].scatter_(1, task.ends(batch)[:, :2], 0.0)
     monkeypatch.setattr(two_hops, "predictions", lambda model, batch: logits)
@@ -114,8 +115,9 @@ def test_a_guess_is_among_the_ends_of_all_chains(monkeypatch):
 
 def test_nothing_is_told_of_the_roles_to_what_reads_blind():
     untold = two_hops.untold(TwoHops(n_chains=3, n_symbols=9, asked="both"))
-    batch = untold.sample(2, torch.Generator().manual_seed(0))
-    assert (untold.roles, batch.roles.numel()) == ((), 0)
+    batch = untold.sample(2, seeded(0))
+    assert untold.roles == ()
+    assert batch.roles.numel() == 0
     assert untold.is_read_blind
 
 

@@ -1,7 +1,6 @@
 """Counts of minimal circuits, from what run folders keep."""
 
 import pytest
-import torch
 
 from headway import userfile
 from headway.errors import HeadwayError
@@ -13,6 +12,7 @@ from headway_experiments.paper.identifiability import (
     others,
     shares,
 )
+from sampling import seeded
 
 STRANGER = """
 from headway_experiments.arena import compiled
@@ -21,7 +21,8 @@ KNOWN = compiled(1)
 MODELS = {"copier": (lambda: KNOWN.model, KNOWN.task)}
 """
 
-ONE, OTHER = ["L0.H0 s2←s1", "L1.H0 s0←s2"], ["L0.H0 s0←s1", "L1.H0 s0←s2"]
+ONE = ["L0.H0 s2←s1", "L1.H0 s0←s2"]
+OTHER = ["L0.H0 s0←s1", "L1.H0 s0←s2"]
 
 
 def kept(**found):
@@ -34,10 +35,8 @@ def kept(**found):
 def found():
     several = {"circuits": [ONE, OTHER], "complete": False}
     heads = {"circuits": [ONE, ONE[:1]], "complete": True}
-    none, cut = (
-        {"circuits": [], "complete": True},
-        {"circuits": [ONE], "complete": False},
-    )
+    none = {"circuits": [], "complete": True}
+    cut = {"circuits": [ONE], "complete": False}
     return measured(
         {
             "D=1,seed=1": kept(own=several, mean=heads),
@@ -48,9 +47,12 @@ def found():
 
 
 def test_circuits_and_sets_of_heads_are_counted_apart(found):
-    circuits, heads = (found[f"identifiability_{of}"] for of in ("circuits", "heads"))
-    assert (circuits["D=1,seed=1,own"], heads["D=1,seed=1,own"]) == (2, 1)
-    assert (circuits["D=1,seed=1,mean"], heads["D=1,seed=1,mean"]) == (2, 2)
+    circuits = found[f"identifiability_{'circuits'}"]
+    heads = found[f"identifiability_{'heads'}"]
+    assert circuits["D=1,seed=1,own"] == 2
+    assert heads["D=1,seed=1,own"] == 1
+    assert circuits["D=1,seed=1,mean"] == 2
+    assert heads["D=1,seed=1,mean"] == 2
     assert found["identifiability_heads_first"]["D=1,seed=1"] == 1 / 5
     assert found["identifiability_own_most"] == {"D=1,seed=1": 1, "D=1,seed=2": 0}
 
@@ -104,7 +106,7 @@ def test_a_stranger_is_looked_into_by_the_relations_that_its_heads_follow(tmp_pa
         "strangers",
     }
     model, task = found["strangers,copier"]()
-    assert list(task.edges(task.sample(2, torch.Generator().manual_seed(0))))
+    assert list(task.edges(task.sample(2, seeded(0))))
     assert module.minimal(lambda: (model, task), "zero")["complete"]
 
 

@@ -17,37 +17,39 @@ from headway_experiments.talk.capacity import Kept, capacity_panel
 
 
 def shown(figure):
-    return set(
-        re.findall(r"<text[^>]*>([^<]*)</text>", svg_bytes(figure, "t").decode())
-    )
+    page = svg_bytes(figure, "t").decode()
+    return set(re.findall(r"<text[^>]*>([^<]*)</text>", page))
+
+
+def points(series):
+    return list(series.x), list(series.y)
 
 
 def test_means_stand_among_the_dots():
-    *dots, mean = means([(8.0, 0.1), (8.0, 0.3), (64.0, 1.0)], numbered(0), "mean")
-    assert [(list(one.x), list(one.y)) for one in dots] == [
-        ([8, 8], [0.1, 0.3]),
-        ([64], [1]),
-    ]
-    assert (list(mean.x), list(mean.y), mean.label) == ([8, 64], [0.2, 1.0], "mean")
+    drawn = [(8.0, 0.1), (8.0, 0.3), (64.0, 1.0)]
+    of_eight, of_sixty_four, mean = means(drawn, numbered(0), "mean")
+    assert points(of_eight) == ([8, 8], [0.1, 0.3])
+    assert points(of_sixty_four) == ([64], [1])
+    assert points(mean) == ([8, 64], [0.2, 1.0])
+    assert mean.label == "mean"
 
 
 def test_a_name_has_one_look_and_one_entry_of_the_legend():
-    found = curves({"a": [([0, 1], [1, 2]), ([0, 1], [3, 4])], "b": [([0], [5])]})
-    assert [one.label for one in found] == ["a", "", "b"]
-    assert found[0].look == found[1].look != found[2].look
+    twice = [([0, 1], [1, 2]), ([0, 1], [3, 4])]
+    first, again, other = curves({"a": twice, "b": [([0], [5])]})
+    assert first.label == "a"
+    assert again.label == ""
+    assert other.label == "b"
+    assert first.look == again.look
+    assert first.look != other.look
 
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_panels_have_titles_levels_shades_and_a_legend(shared):
-    panels = [
-        Panel(
-            title,
-            [Series([0, 9], [1, 2], {}, "loss")],
-            levels={"guess": 1.5},
-            shade=(2, 3),
-        )
-        for title in ("one", "two", "three", "four")
-    ]
+    series = [Series([0, 9], [1, 2], {}, "loss")]
+    panels = []
+    for title in ("one", "two", "three", "four"):
+        panels.append(Panel(title, series, levels={"guess": 1.5}, shade=(2, 3)))
     figure = draw_panels(panels, shared=shared)
     assert len(figure.axes) == 6
     assert len(figure.axes[3].patches) == 1
@@ -58,10 +60,10 @@ def test_panels_have_titles_levels_shades_and_a_legend(shared):
 
 def capacities(**kinds):
     """The texts of a panel of models of some sizes that keep so much."""
-    models = {
-        kind: [Kept(f"d={size}", kept, True, size, 0) for size, kept in points]
-        for kind, points in kinds.items()
-    }
+    models = {}
+    for kind, of_sizes in kinds.items():
+        kept = [Kept(f"d={size}", count, True, size, 0) for size, count in of_sizes]
+        models[kind] = kept
     return shown(draw_panels([capacity_panel(models, "y")]))
 
 

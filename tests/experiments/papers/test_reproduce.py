@@ -16,15 +16,32 @@ from headway_experiments.paper import FIGURES, layers
 from in_process import swept_here
 
 UNLEARNT = {
-    *("ic_in_chain_order", "ic_later_costs_more", "d_in_chain_order"),
-    *("d_induction_first", "d_looks_in_order", "d_reuse"),
-    *("depths_correlation", "depths_first_hop_correlation"),
-    *("circuits_more_layers=8", "circuits_more_width=32", "circuits_more_heads=2"),
-    *("algorithm_tight_jumps", "algorithm_full_jumps", "algorithm_mixture_jumps"),
-    *("algorithm_mixture_passes", "algorithm_by_mixture", "algorithm_by_model"),
-    *("algorithm_by_curriculum", "algorithm_jump_layers", "algorithm_pass_layers"),
-    *("algorithm_kept", "two_hops_fall", "two_hops_blind", "doubling_jumps"),
-    *("heart_named_used", "heart_written_used"),
+    "ic_in_chain_order",
+    "ic_later_costs_more",
+    "d_in_chain_order",
+    "d_induction_first",
+    "d_looks_in_order",
+    "d_reuse",
+    "depths_correlation",
+    "depths_first_hop_correlation",
+    "circuits_more_layers=8",
+    "circuits_more_width=32",
+    "circuits_more_heads=2",
+    "algorithm_tight_jumps",
+    "algorithm_full_jumps",
+    "algorithm_mixture_jumps",
+    "algorithm_mixture_passes",
+    "algorithm_by_mixture",
+    "algorithm_by_model",
+    "algorithm_by_curriculum",
+    "algorithm_jump_layers",
+    "algorithm_pass_layers",
+    "algorithm_kept",
+    "two_hops_fall",
+    "two_hops_blind",
+    "doubling_jumps",
+    "heart_named_used",
+    "heart_written_used",
 }
 """Measures that smoke models, of one hop and shape, or that learn nothing, cannot show;
 other tests do."""
@@ -176,19 +193,17 @@ def test_the_costs_are_about_those_of_the_paper(tmp_path):
 
 def test_the_paper_scale_is_as_printed():
     (config,) = GROUPS["d"].plan("paper").values()
-    assert (config.model.n_layers, config.model.d_model, config.model.head_width) == (
-        24,
-        512,
-        16,
-    )
-    assert (config.model.mlp_width, config.task.depth, config.training.steps) == (
-        0,
-        4,
-        6400,
-    )
+    assert config.model.n_layers == 24
+    assert config.model.d_model == 512
+    assert config.model.head_width == 16
+    assert config.model.mlp_width == 0
+    assert config.task.depth == 4
+    assert config.training.steps == 6400
     for config in GROUPS["non-ic"].plan("paper").values():
-        assert (config.task.depth, config.training.curriculum) == (3, FinalHop())
-        assert (config.model.n_heads, config.training.batch_size) == (8, 512)
+        assert config.task.depth == 3
+        assert config.training.curriculum == FinalHop()
+        assert config.model.n_heads == 8
+        assert config.training.batch_size == 512
 
 
 def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):

@@ -19,28 +19,26 @@ EVERY = ("x_1", "x_2", "x_3")
 LAST = ("x_3",)
 
 
-WAYS = {
-    "concatenated": (EVERY, [None] * 3, [None] * 3),
-    "concatenated+rising": (EVERY, [1, 2, 3], [None] * 3),
-    "gap": (("x_1", "x_3"), [None] * 3, [None] * 3),
-    "near-to-far": (EVERY, [None] * 3, [[0], [0, 1], [0, 1, 2]]),
-    "far-to-near": (EVERY, [None] * 3, [[2], [1, 2], [0, 1, 2]]),
-    "easy-to-hard": (LAST, [1, 2, 3], [None] * 3),
-    "by-layers": (LAST, [None] * 3, [None] * 3),
-    "none": (LAST, [None] * 3, [None] * 3),
-}
-"""Answers at last, and what steps 1, 300 and 500 ask for: depth, hops by index."""
-
-
 def asking(way):
     """A way of asking: its curriculum and its task."""
     config = GROUPS["curricula"].plan("small")[f"{way},seed=0"]
     return config.training.curriculum, config.task
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_ways_of_asking_are_what_they_are_called(way):
-    answered, depths, hops = WAYS[way]
+@pytest.mark.parametrize(
+    ("way", "answered", "depths", "hops"),
+    [
+        ("concatenated", EVERY, [None] * 3, [None] * 3),
+        ("concatenated+rising", EVERY, [1, 2, 3], [None] * 3),
+        ("gap", ("x_1", "x_3"), [None] * 3, [None] * 3),
+        ("near-to-far", EVERY, [None] * 3, [[0], [0, 1], [0, 1, 2]]),
+        ("far-to-near", EVERY, [None] * 3, [[2], [1, 2], [0, 1, 2]]),
+        ("easy-to-hard", LAST, [1, 2, 3], [None] * 3),
+        ("by-layers", LAST, [None] * 3, [None] * 3),
+        ("none", LAST, [None] * 3, [None] * 3),
+    ],
+)
+def test_ways_of_asking_are_what_they_are_called(way, answered, depths, hops):
     curriculum, task = asking(way)
     assert curriculum.view(task).hops == answered
     taught = curriculum.taught(task)

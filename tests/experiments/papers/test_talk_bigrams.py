@@ -23,6 +23,7 @@ from headway_experiments.talk.induction import (
     settled,
 )
 from headway_experiments.tasks import Bigrams
+from sampling import seeded
 
 
 def short(config, **training):
@@ -94,7 +95,8 @@ def fractions(noisy):
 
 def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy, fractions):
     found = fractions
-    model, batch = noisy.model(), induction.unseen(noisy)
+    model = noisy.model()
+    batch = induction.unseen(noisy)
     intact = noise.said(model, noisy.task, batch)
     assert torch.equal(found[1.0].outputs, intact.outputs)
     assert torch.equal(found[1.0].noises, intact.noises)
@@ -129,7 +131,8 @@ def test_noise_is_measured_of_every_run(noisy, fractions):
     assert measured["noisy_gain_low"][one] <= gain <= measured["noisy_gain_high"][one]
     steps, mlp, attention = noise.histories(noisy)
     assert steps == [0, 6, 12]
-    assert len(mlp) == len(attention) == 3
+    assert len(mlp) == 3
+    assert len(attention) == 3
 
 
 @pytest.mark.parametrize(
@@ -196,7 +199,8 @@ def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
     assert measured["induction_recall_W_OV.1"]["seed=0"] == 1.0
     dates = [measured[f"induction_date_{name}"]["seed=0"] for name in PROBES]
     assert dates == sorted(dates)
-    assert measured["induction_two_layers"] == measured["induction_joint_gain"] == {}
+    assert measured["induction_two_layers"] == {}
+    assert measured["induction_joint_gain"] == {}
 
 
 def test_three_steps_change_one_weight_each(tmp_path):
@@ -219,7 +223,8 @@ def test_three_steps_change_one_weight_each(tmp_path):
             )
             assert bool(value.any()) == (other >= step)
     measured = by_run({"seed=0": run}, induction.probes)
-    assert all(0 <= values["seed=0"] <= 1 for values in measured.values())
+    for values in measured.values():
+        assert 0 <= values["seed=0"] <= 1
 
 
 D = 96
@@ -241,7 +246,7 @@ def planted(task, sharpness=400.0):
     products.
     """
     model = simple(task)
-    drawn = torch.randn(D, D, generator=torch.Generator().manual_seed(1))
+    drawn = torch.randn(D, D, generator=seeded(1))
     vectors, _ = torch.linalg.qr(drawn)
     tokens = vectors[:20]
     places = vectors[20 : 20 + task.length]
@@ -269,7 +274,7 @@ def test_an_induction_head_written_by_hand_recalls_everything(name):
 
 def test_an_induction_head_written_by_hand_works():
     model = planted(TASK)
-    batch = TASK.sample(64, torch.Generator().manual_seed(0))
+    batch = TASK.sample(64, seeded(0))
     # The first position sees itself alone, and takes its own token for the one before
     # it.
     usual = ~torch.isin(batch.inputs[:, 0], TASK.frequent())
@@ -283,7 +288,7 @@ def test_an_induction_head_written_by_hand_works():
 def with_random_attention(task, seed):
     """A model whose keys and outputs are drawn."""
     model = simple(task, seed)
-    generator = torch.Generator().manual_seed(seed)
+    generator = seeded(seed)
     for block in model.layers:
         block.attn.qkv.weight[D : 2 * D].normal_(generator=generator)
         block.attn.out.weight.normal_(generator=generator)
@@ -292,7 +297,8 @@ def with_random_attention(task, seed):
 
 @pytest.mark.parametrize("name", [OUTPUT, TRIGGER, PREVIOUS])
 def test_a_probe_tells_of_one_memory_alone(name):
-    task, model = TASK, planted(TASK)
+    task = TASK
+    model = planted(TASK)
     first, second = (block.attn for block in model.layers)
     weights = {
         OUTPUT: second.out.weight,

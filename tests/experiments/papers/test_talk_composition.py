@@ -18,12 +18,11 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("composition")
     fields = SHORT | {"training.warmup_steps": 0, "training.eval_every": 2}
     rising = {"training.curriculum": Scheduled("rising", every=2)}
-    return {
-        name: train(
-            changed(c, fields | (rising if "easy" in name else {})), folder / name
-        )
-        for name, c in composition.curricula("smoke").items()
-    }
+    trained = {}
+    for name, plan in composition.curricula("smoke").items():
+        config = changed(plan, fields | rising if "easy" in name else fields)
+        trained[name] = train(config, folder / name)
+    return trained
 
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
@@ -144,7 +143,8 @@ def test_hops_that_rise_count_one_after_the_other(runs):
     run = runs["N=3,easy-to-hard,seed=0"]
     stream = Stream(run.config)
     whole = run.task.assemble(stream.draws(1))
-    first, second = stream.asked(1)[1], stream.asked(3)[1]
+    first = stream.asked(1)[1]
+    second = stream.asked(3)[1]
     assert torch.equal(first.inputs, whole.inputs)
     assert torch.equal(first.targets, whole.targets[:, :, :1])
     assert torch.equal(second.targets, run.task.assemble(stream.draws(3)).targets)

@@ -64,13 +64,11 @@ def test_attention_along_find_is_that_of_the_heads(runs):
     along = []
     for j in (1, 2):
         relation = run.task.relations(batch)[f"find^{j}"]
-        queries, keys = relation.queries[twice], relation.keys[twice]
-        rows = [
-            patterns[s, :, :, q, k]
-            for s in range(len(queries))
-            for q, k in zip(queries[s].tolist(), keys[s, :, 0].tolist(), strict=True)
-            if k != NO_KEY
-        ]
+        queries = relation.queries[twice]
+        keys = relation.keys[twice][..., 0]
+        sequence, row = (keys != NO_KEY).nonzero(as_tuple=True)
+        of_query = patterns[sequence, :, :, queries[sequence, row]]
+        rows = [of_query[i, :, :, key] for i, key in enumerate(keys[sequence, row])]
         along.append(torch.stack(rows).mean(0))
     found = khop.find_attention(run, 2)
     for j, expected in enumerate(along, start=1):

@@ -11,6 +11,7 @@ from headway.training import Run, train
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk import capacity, memories
 from headway_experiments.talk.capacity import Kept
+from sampling import seeded
 
 
 @pytest.mark.parametrize("parameters", [20.0, 400.0, 9000.0])
@@ -19,13 +20,13 @@ def test_items_take_as_many_nats_as_asked(parameters):
     assert capacity.information(n - 1) < parameters < capacity.information(n + 1)
 
 
-CAPACITIES = [
-    ({10: 1.0, 20: 0.98, 40: 0.5}, 10 * 2**0.5),  # 0.99 is half way
-    ({10: 1.0, 20: 0.9, 40: 0.99, 80: 0.0}, 40.0),  # behind the largest that holds
-]
-
-
-@pytest.mark.parametrize(("accuracies", "expected"), CAPACITIES)
+@pytest.mark.parametrize(
+    ("accuracies", "expected"),
+    [
+        ({10: 1.0, 20: 0.98, 40: 0.5}, 10 * 2**0.5),  # 0.99 is half way
+        ({10: 1.0, 20: 0.9, 40: 0.99, 80: 0.0}, 40.0),  # behind the largest that holds
+    ],
+)
 def test_the_capacity_is_where_accuracy_falls(accuracies, expected):
     assert capacity.capacity(accuracies) == pytest.approx(expected)
 
@@ -271,7 +272,8 @@ def test_errors_are_means_over_vectors(few):
     errors = memories.zipf_errors((0, 1, 2))
     assert len(errors) == 4 * len(memories.EXPONENTS) * 3
     for (name, *_), curve in errors.items():
-        assert all(0 < error < 1 for error in curve.values())
+        for error in curve.values():
+            assert 0 < error < 1
         if name == "samples":
             assert curve[10] > curve[100]
     for seed in range(3):
@@ -281,7 +283,7 @@ def test_errors_are_means_over_vectors(few):
 
 
 def drawn(seed=0):
-    return torch.Generator().manual_seed(seed)
+    return seeded(seed)
 
 
 def test_a_memory_is_the_sum_of_its_pairs():

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-import torch
+from torch import nn
 
 from headway.recipes import changed
 from headway.training import Run, train
@@ -13,31 +13,53 @@ from headway_experiments.talk.capacity import Kept
 from headway_experiments.talk.recall import Losses
 
 
-def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
-    """A model that says the same of everything: its losses follow from what it says."""
-    config = changed(
-        next(iter(recall.dynamics("smoke").values())), {"training.steps": 1}
-    )
-    run = Run.create(tmp_path / "run", config)
-    state = {
-        name: torch.zeros_like(w)
-        for name, w in run.new_model("cpu").state_dict().items()
-    }
-    task = run.task
-    state["unembed.bias"][task.answers()[0, 0]] = 2.0
+def one_of(configs):
+    return next(iter(configs.values()))
+
+
+def with_bias_alone(folder, config, answer_of, size):
+    """A run whose model says the same of everything: one answer is likelier."""
+    run = Run.create(folder, config)
+    model = run.new_model("cpu")
+    for weight in model.parameters():
+        nn.init.zeros_(weight)
+    state = model.state_dict()
+    state["unembed.bias"][answer_of(run.task)] = size
     run.save_checkpoint(0, state)
-    batch = recall.every_fact(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def indifferent(tmp_path_factory):
+    config = changed(one_of(recall.dynamics("smoke")), {"training.steps": 1})
+    folder = tmp_path_factory.mktemp("indifferent") / "run"
+    return with_bias_alone(folder, config, lambda task: task.answers()[0, 0], 2.0)
+
+
+def test_every_fact_is_asked_for(indifferent):
+    batch = recall.every_fact(indifferent)
     assert len(batch.inputs) == 16 * 4
-    assert batch.targets.flatten().tolist() == task.facts().flatten().tolist()
-    (losses,) = recall.course(run)
-    others = task.d_target - 1
-    total = others + math.exp(2)
-    first = task.facts() == task.answers()[0, 0]
-    relation = [math.log(total / (7 + math.exp(2)))] * 16 + [math.log(total / 8)] * 48
-    whole = torch.where(first, math.log(total) - 2, math.log(total))
-    assert losses.relation == pytest.approx(sum(relation) / 64, rel=1e-5)
+    facts = indifferent.task.facts()
+    assert batch.targets.flatten().tolist() == facts.flatten().tolist()
+
+
+def test_the_losses_are_the_relations_and_the_subjects(indifferent):
+    """They follow from what the model says."""
+    task = indifferent.task
+    (losses,) = recall.course(indifferent)
+    likelier = math.exp(2)
+    total = task.d_target - 1 + likelier
+    of_its_relation = math.log(total / (7 + likelier))
+    of_others = math.log(total / 8)
+    relation = (16 * of_its_relation + 48 * of_others) / 64
+    assert losses.relation == pytest.approx(relation, rel=1e-5)
+    is_said = task.facts() == task.answers()[0, 0]
+    whole = math.log(total) - 2.0 * is_said
     assert losses.total == pytest.approx(whole.mean().item(), rel=1e-5)
-    assert recall.indifference(run, 0) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_model_that_says_the_same_of_everything_is_indifferent(indifferent):
+    assert recall.indifference(indifferent, 0) == pytest.approx(0, abs=1e-6)
 
 
 def test_what_depends_on_the_subject_is_told(tmp_path):
@@ -51,11 +73,14 @@ def test_what_depends_on_the_subject_is_told(tmp_path):
     late = recall.indifference(run, steps[-1])
     assert late > 0.1  # by then it has begun to say what depends on the subject
     measured = by_run({"seed=0": run}, recall.learning)
-    assert {
-        claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims
-    } <= measured.keys()
+    assert measures_of("factual-recall-dynamics") <= measured.keys()
     drawn = recall.EXPERIMENTS[1].draw({"seed=0": run})
     assert list(drawn) == ["factual-recall-dynamics"]
+
+
+def measures_of(name):
+    """The measures that an experiment's claims are of."""
+    return {claim.measure for claim in MECHANISMS[name].claims}
 
 
 LEVEL = math.log(8)
@@ -90,11 +115,11 @@ def test_the_stage_in_between_is_found_or_not(losses, expected):
 
 def kept(law, **sizes):
     """Items that shapes of some sizes keep by a law, with two seeds."""
-    return [
-        Kept(f"{shape},seed={seed}", law(*size), True, *size)
-        for shape, size in sizes.items()
-        for seed in (0, 1)
-    ]
+    items = []
+    for shape, size in sizes.items():
+        count = law(*size)
+        items += [Kept(f"{shape},seed={seed}", count, True, *size) for seed in (0, 1)]
+    return items
 
 
 def straight(a, m):
@@ -106,29 +131,37 @@ def test_rates_are_those_that_a_frontier_was_made_of():
     assert recall.rates(made) == pytest.approx((0.05, 0.2))
 
 
-@pytest.mark.parametrize("bent", [False, True])
-def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(bent):
-    law = (lambda a, m: 0.1 * math.hypot(a, m)) if bent else straight
+def bent(a, m):
+    return 0.1 * math.hypot(a, m)
+
+
+def foretold_by(law):
+    """Ratios to what is foretold of traded shapes, and the rates that foretell them."""
     known = kept(law, a=(1000, 0), b=(2000, 0), c=(600, 600), d=(1200, 1200))
     traded = kept(law, much_mlp=(200, 1800), little=(1800, 200))
-    ratios, rates = recall.foretold(known, traded)
+    return recall.foretold(known, traded)
+
+
+def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight():
+    ratios, rates = foretold_by(straight)
+    assert list(ratios.values()) == pytest.approx([1.0] * 4)
+    assert rates["attention,seed=1"] == pytest.approx(0.05)
+    assert rates["MLP,seed=0"] == pytest.approx(0.2)
+
+
+def test_traded_shapes_keep_more_than_is_foretold_if_the_frontier_is_bent():
+    ratios, _ = foretold_by(bent)
     assert len(ratios) == 4
-    if bent:
-        assert all(
-            ratio > 1.25
-            for name, ratio in ratios.items()
-            if name.startswith("much_mlp")
-        )
-    else:
-        assert list(ratios.values()) == pytest.approx([1.0] * 4)
-        assert rates["attention,seed=1"] == pytest.approx(0.05)
-        assert rates["MLP,seed=0"] == pytest.approx(0.2)
+    for seed in (0, 1):
+        assert ratios[f"much_mlp,seed={seed}"] > 1.25
 
 
 def test_without_both_kinds_of_shapes_nothing_is_foretold():
-    assert recall.foretold(
-        kept(straight, a=(1000, 0)), kept(straight, b=(500, 400))
-    ) == ({}, {})
+    known = kept(straight, a=(1000, 0))
+    traded = kept(straight, b=(500, 400))
+    ratios, rates = recall.foretold(known, traded)
+    assert ratios == {}
+    assert rates == {}
 
 
 def test_a_loss_is_halved_between_checkpoints():
@@ -137,49 +170,50 @@ def test_a_loss_is_halved_between_checkpoints():
 
 
 def test_parameters_are_those_that_are_trained(tmp_path):
-    config = next(iter(recall.series("mlp", "smoke").values()))
-    run = Run.create(tmp_path / "run", config)
-    inside = [
-        w for n, w in run.new_model("cpu").named_parameters() if n.startswith("blocks.")
-    ]
-    expected = sum(w.numel() for w in inside if w.ndim == 2)
-    model = config.model
-    assert sum(capacity.trained_numbers(model)) == expected
+    config = one_of(recall.series("mlp", "smoke"))
+    model = Run.create(tmp_path / "run", config).new_model("cpu")
+    inside = model.blocks.parameters()
+    expected = sum(weight.numel() for weight in inside if weight.ndim == 2)
+    assert sum(capacity.trained_numbers(config.model)) == expected
 
 
-def planted(tmp_path, name, config, share):
+def planted(folder, config, share):
     """A run that knows the facts of one answer by its bias: the share of them is what
     it knows.
     """
-    run = Run.create(tmp_path / name, config)
-    state = {
-        k: torch.zeros_like(w) for k, w in run.new_model("cpu").state_dict().items()
-    }
-    state["unembed.bias"][run.task.facts()[0, 0]] = 1.0
-    run.save_checkpoint(0, state)
-    assert capacity.accuracy(run, recall.every_fact(run)) == pytest.approx(share)
+    run = with_bias_alone(folder, config, lambda task: task.facts()[0, 0], 1.0)
+    accuracy = capacity.accuracy(run, recall.every_fact(run))
+    assert accuracy == pytest.approx(share)
     return run
 
 
-def test_capacities_are_measured_and_drawn(tmp_path, monkeypatch):
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Of models of three sizes, of which each knows one fact of one, or of four."""
     # One fact has one answer, so that a bias alone knows it: no task to train on.
     monkeypatch.setattr("headway.training.size.require_sound", lambda task: None)
-    base = next(iter(recall.series("mlp", "smoke").values()))
-    runs = {}
+    base = one_of(recall.series("mlp", "smoke"))
+    planted_runs = {}
     for heads in (1, 2, 3):
         for n in (1, 2):
-            task = dict.fromkeys(("task.n_subjects", "task.n_relations"), n)
-            config = changed(
-                base, {**task, "task.n_answers": 1, "model.n_heads": heads}
-            )
+            fields = {"task.n_subjects": n, "task.n_relations": n}
+            fields |= {"task.n_answers": 1, "model.n_heads": heads}
             name = f"{heads} {n}"
-            runs[name] = planted(tmp_path, name, config, 1 / n)
-    found = recall.kept(runs)
-    assert all(one.is_bracketed for one in found)
-    assert [one.count for one in found] == pytest.approx([4**0.02] * 3)
+            config = changed(base, fields)
+            planted_runs[name] = planted(tmp_path / name, config, 1 / n)
+    return planted_runs
+
+
+def test_capacities_are_measured(runs):
+    for capacity_of_size in recall.kept(runs):
+        assert capacity_of_size.is_bracketed
+        assert capacity_of_size.count == pytest.approx(4**0.02)
+    assert len(recall.kept(runs)) == 3
     measured = recall.facts_kept(runs, runs, runs)
-    assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
-    assert {
-        claim.measure for claim in MECHANISMS["factual-recall"].claims
-    } <= measured.keys()
+    assert measures_of("factual-recall") <= measured.keys()
+    slope = measured["recall_attention_slope"]
+    assert slope == {"seed=0": pytest.approx(0, abs=1e-9)}
+
+
+def test_capacities_are_drawn(runs):
     assert "factual-recall" in recall.EXPERIMENTS[0].draw(runs, runs, runs)

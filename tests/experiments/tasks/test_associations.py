@@ -21,9 +21,14 @@ def test_an_item_stands_alone_and_its_class_is_asked_for():
         classes[item] for item in items_of(batch)
     ] == batch.targets.flatten().tolist()
     assert set(classes) == {0, 1, 2}
-    assert (task.length, task.n_read, task.vocabulary, task.d_target) == (1, 1, 9, 3)
+    assert task.length == 1
+    assert task.n_read == 1
+    assert task.vocabulary == 9
+    assert task.d_target == 3
     assert task.relations(batch) == {}
-    assert (task.kind, task.label, task.hops) == ("associations", "N=9", ("class",))
+    assert task.kind == "associations"
+    assert task.label == "N=9"
+    assert task.hops == ("class",)
 
 
 def test_without_classes_every_item_is_its_own():
@@ -32,9 +37,8 @@ def test_without_classes_every_item_is_its_own():
 
 
 def test_the_map_is_that_of_the_task_and_not_of_a_seed():
-    once, again = (
-        Associations(n_items=40, n_classes=5).classes().tolist() for _ in range(2)
-    )
+    once = Associations(n_items=40, n_classes=5).classes().tolist()
+    again = Associations(n_items=40, n_classes=5).classes().tolist()
     assert once == again
     assert len(set(once)) == 5
 
@@ -45,7 +49,8 @@ def test_all_items_come_once_before_any_comes_again(rounds):
     batch = sample(Associations(n_items=n), rounds * n + 4)
     items = items_of(batch)
     parts = [items[i * n : (i + 1) * n] for i in range(rounds)]
-    assert all(sorted(part) == list(range(n)) for part in parts)
+    for part in parts:
+        assert sorted(part) == list(range(n))
     assert len(set(items[rounds * n :])) == 4
     other = sample(Associations(n_items=n), rounds * n + 4, seed=1)
     assert items_of(other) != items

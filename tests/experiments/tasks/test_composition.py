@@ -27,11 +27,14 @@ def walk(task, permutations, i, x, hops):
     """The landing of each of so many hops: the place it is read at, the symbol, the
     next place.
     """
-    n, most, hidden = task.n_symbols, task.n_permutations, hidden_permutations(task)
+    n = task.n_symbols
+    most = task.n_permutations
+    hidden = hidden_permutations(task)
     steps = []
     for _ in range(hops):
         row = int(hidden[i, x])
-        read, x = n * i + row, permutations[i][row]
+        read = n * i + row
+        x = permutations[i][row]
         i = (i + 1) % most
         steps.append((read, x, n * i + x))
     return steps
@@ -66,9 +69,11 @@ def test_sequences_are_of_permutations(task, seed):
     for sequence in range(len(batch.inputs)):
         rows = given_in(task, batch, sequence)
         assert len(rows) == max(task.asked)
-        assert all(sorted(row) == everything for row in rows)
+        for row in rows:
+            assert sorted(row) == everything
     hidden = hidden_permutations(task).tolist()
-    assert all(sorted(row) == everything for row in hidden)
+    for row in hidden:
+        assert sorted(row) == everything
     assert task.hidden is not None or hidden == [everything] * task.n_permutations
 
 
@@ -121,7 +126,10 @@ def test_hidden_permutations_are_those_of_their_seed():
 
 def test_it_is_one_of_the_tasks():
     task = Composition()
-    assert (task.kind, task.label) == ("composition", "k=1,2,4")
+    assert task.kind == "composition"
+    assert task.label == "k=1,2,4"
     assert task.references() == {"any symbol": pytest.approx(math.log(5))}
     assert task.looks_ahead
-    assert (task.vocabulary, task.d_target, task.n_depths) == (5, 15, 1)
+    assert task.vocabulary == 5
+    assert task.d_target == 15
+    assert task.n_depths == 1

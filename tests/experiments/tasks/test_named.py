@@ -6,18 +6,21 @@ import torch
 
 from headway_experiments.tasks import Named
 from headway_experiments.tasks.named import facts_of
+from sampling import seeded
 
 TASK = Named(asked=(1, 2, 4), n_symbols=5, n_names=3, facts=7)
 
 
 def test_answers_are_where_the_names_lead():
-    batch = TASK.sample(64, torch.Generator().manual_seed(0))
+    batch = TASK.sample(64, seeded(0))
     maps = facts_of(TASK, torch.device("cpu")).tolist()
-    assert all(sorted(each) == list(range(5)) for each in maps)
+    for each in maps:
+        assert sorted(each) == list(range(5))
     for row, answers in zip(
         batch.inputs.tolist(), batch.targets[:, 0].tolist(), strict=True
     ):
-        at, reached = row[0], []
+        at = row[0]
+        reached = []
         for name in row[1:]:
             at = maps[name - 5][at]
             reached.append(at)
@@ -26,10 +29,7 @@ def test_answers_are_where_the_names_lead():
 
 def test_no_beginning_is_both_shown_and_held_out():
     both = [replace(TASK, beginnings=name) for name in ("shown", "held out")]
-    drawn = [
-        task.sample(4000, torch.Generator().manual_seed(0)).inputs[:, :3]
-        for task in both
-    ]
+    drawn = [task.sample(4000, seeded(0)).inputs[:, :3] for task in both]
     shown, held_out = ({*map(tuple, rows.tolist())} for rows in drawn)
     assert not shown & held_out
     assert (len(shown), len(held_out)) == (36, 9)  # of 5 symbols × 3 names × 3 names

@@ -13,10 +13,8 @@ TINY = Recall(n_subjects=2, n_relations=2, n_answers=3, n_noise=2, length=4)
 
 def reference(task, draw):
     """One sequence, place by place: its tokens and its answer."""
-    subject, relation = (
-        draw.randrange(task.n_subjects),
-        draw.randrange(task.n_relations),
-    )
+    subject = draw.randrange(task.n_subjects)
+    relation = draw.randrange(task.n_relations)
     places = list(range(task.length - 1))
     draw.shuffle(places)
     tokens = [
@@ -33,10 +31,8 @@ def test_sequences_come_as_often_as_from_the_reference_sampler():
     batch = sample(TINY, count)
     rows = torch.cat([batch.inputs, batch.targets[:, 0]], dim=1).tolist()
     draw = random.Random(0)
-    ours, theirs = (
-        Counter(map(tuple, rows)),
-        Counter(reference(TINY, draw) for _ in range(count)),
-    )
+    ours = Counter(map(tuple, rows))
+    theirs = Counter(reference(TINY, draw) for _ in range(count))
     assert set(ours) == set(theirs)
     cells = 2 * 2 * 6 * 2  # subjects, relations, pairs of places, noise
     assert len(ours) == cells
@@ -49,7 +45,8 @@ def test_sequences_come_as_often_as_from_the_reference_sampler():
 def test_sequences_are_made_as_told():
     task = Recall(n_subjects=5, n_relations=3, n_answers=4, n_noise=6, length=9)
     batch = sample(task, 300)
-    assert task.vocabulary == task.d_target == 5 + 3 + 6 + 1 + 12
+    assert task.vocabulary == task.d_target
+    assert task.d_target == (5 + 3 + 6 + 1 + 12)
     assert batch.inputs.shape == (300, 9)
     tokens = batch.inputs
     assert (tokens[:, -1] == task.eos).all()
@@ -59,7 +56,8 @@ def test_sequences_are_made_as_told():
     ):
         (last,), (at_subject,), (at_relation,) = roles
         assert last == 8
-        subject, relation = row[at_subject], row[at_relation] - 5
+        subject = row[at_subject]
+        relation = row[at_relation] - 5
         assert 0 <= subject < 5
         assert 0 <= relation < 3
         assert target == task.facts()[subject, relation]
@@ -68,13 +66,15 @@ def test_sequences_are_made_as_told():
             for i, token in enumerate(row)
             if i not in (last, at_subject, at_relation)
         ]
-        assert all(task.first_noise <= token < task.eos for token in rest)
+        for token in rest:
+            assert task.first_noise <= token < task.eos
     assert {row[-1] for row in batch.roles[:, 0].tolist()} == {8}
 
 
 def test_answers_are_those_of_their_relation_alone():
     task = Recall(n_subjects=200, n_relations=3, n_answers=4)
-    facts, answers = task.facts(), task.answers()
+    facts = task.facts()
+    answers = task.answers()
     for relation in range(3):
         assert set(facts[:, relation].tolist()) == set(answers[relation].tolist())
     assert len(set(answers.flatten().tolist())) == 12

@@ -43,10 +43,8 @@ def test_texts_to_go_on_with_have_nothing_behind_them(tmp_path):
     made = llama(add_bos_token=True, add_eos_token=True)
     model = LocalModel(save_model(tmp_path, made), "completion")
     (odds,) = Completer(model, TEXTS[:1])()
-    one, other = (
-        made(TEXTS[0].after(told))["input_ids"]
-        for told in (TEXTS[0].answer, TEXTS[0].generic)
-    )
+    one = made(TEXTS[0].after(TEXTS[0].answer))["input_ids"]
+    other = made(TEXTS[0].after(TEXTS[0].generic))["input_ids"]
     start = common_start([one, other])
     assert odds.answer == pytest.approx(
         said_in_full(model, one[: start + 1], start), abs=1e-4
