@@ -185,6 +185,46 @@ def test_everything_offered_is_there(module):
         package.nothing  # noqa: B018
 
 
+def names_imported_by(package: ModuleType) -> set[tuple[str, str]]:
+    """The names that a package imports from its modules, and the modules' names."""
+    tree = ast.parse(Path(str(package.__file__)).read_text())
+    from_modules = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith(f"{package.__name__}.")
+        and node.module != "headway.late"
+    ]
+    return {
+        (str(node.module).removeprefix(f"{package.__name__}."), alias.name)
+        for node in from_modules
+        for alias in node.names
+    }
+
+
+WITH_HOMES = sorted(
+    ".".join(path.relative_to(SOURCE.parent).parent.parts)
+    for path in SOURCE.rglob("__init__.py")
+    if "late(__name__, HOMES)" in path.read_text()
+)
+
+
+@pytest.mark.parametrize("name", WITH_HOMES)
+def test_the_homes_of_names_are_the_modules_that_type_checkers_see(name):
+    package = import_module(name)
+    listed = [
+        (home, offered)
+        for home, names in package.HOMES.items()
+        for offered in names.split()
+    ]
+    assert set(listed) == names_imported_by(package)
+    assert len({offered for _, offered in listed}) == len(listed)
+
+
+def test_packages_with_homes_are_looked_for_where_they_are():
+    assert {"headway", "headway.judge", "headway.theory"} <= {*WITH_HOMES}
+
+
 def is_public(whole: str) -> bool:
     """Tell whether a name is offered by headway, or one level down."""
     module, _, name = whole.rpartition(".")

@@ -48,4 +48,19 @@ if TYPE_CHECKING:
     from headway.training import resume as resume
     from headway.training import train as train
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "dynamics": "emergence",
+    "errors": "HeadwayError",
+    "find": "discover every_circuit",
+    "judge": "certify",
+    "models": "Transformer TransformerConfig tapped",
+    "replace": "Circuit patch patch_all",
+    "report": "write_report",
+    "report.cells": "widget",
+    "report.figures.saving": "figure",
+    "sweeps": "depend sweep",
+    "tasks": "IGNORE_INDEX Batch Edges Task Tokens Vectors check_task",
+    "theory": "minimum_layers",
+    "training": "Recorder Run RunConfig TrainingConfig fast own resume train",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

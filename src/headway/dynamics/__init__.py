@@ -16,4 +16,11 @@ from headway.late import late
 if TYPE_CHECKING:
     from headway.dynamics.dependence import Dependence as Dependence
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "dependence": "Dependence",
+    "emergence": (
+        "EMERGES_AT Timeline crossing emergence hop_steps "
+        "learnt_in_order saved_timeline"
+    ),
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -17,4 +17,10 @@ if TYPE_CHECKING:
     from headway.find.exhaustive import MinimalCircuits as MinimalCircuits
     from headway.find.exhaustive import every_circuit as every_circuit
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "exhaustive": "Exhaustive MinimalCircuits every_circuit",
+    "search": "candidates_among",
+    "study": "circuit_file discover require_learnt",
+    "ways": "Way searched",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -18,4 +18,9 @@ if TYPE_CHECKING:
     from headway.relations.paths import AttentionPath as AttentionPath
     from headway.relations.paths import Relation as Relation
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "composed": "Composed Related general_relations",
+    "edges": "NO_KEY Edges between_roles own_position previous_token",
+    "paths": "AttentionPath Relation",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -76,7 +76,8 @@ def retrieval_flow(
     starts = dict[str, frozenset[str]]()
     for pair in pair_order(depth, order):
         first, second = _roles_of(pair)
-        letter = "y" if copies == "independent" and pair > 1 else "x"
+        has_own_letter = copies == "independent" and pair > 1
+        letter = "y" if has_own_letter else "x"
         starts[first] = frozenset({f"{letter}_{pair - 1}", f"p_{pair}"})
         starts[second] = frozenset({f"x_{pair}", f"p_{pair}"})
     for i in range(1, queries):

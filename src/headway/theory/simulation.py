@@ -56,7 +56,8 @@ def minimum_layers(
     """The least number of layers for `depth` retrieval steps, by exact simulation."""
     last = 2 * depth + 1
     stages = stretches(depth, causal, order)
-    return next(done for done, (_, high) in enumerate(stages) if high[-1] == last)
+    furthest = (high[-1] for _, high in stages)
+    return next(layers for layers, high in enumerate(furthest) if high == last)
 
 
 def _furthest(
