@@ -148,7 +148,7 @@ class Finding:
         """
         return found_in(cls, data, cls.FILE)
 
-    def is_of(self, found: Any) -> bool:
+    def is_of(self, discovery: Any) -> bool:
         """True if it is about the circuit that was discovered, however it was
         measured.
         """
@@ -209,7 +209,9 @@ def described(hint: Any) -> str:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         bounds = [
-            BOUNDS[type(x)].format(*astuple(x)) for x in args[1:] if type(x) in BOUNDS
+            BOUNDS[type(bound)].format(*astuple(bound))
+            for bound in args[1:]
+            if type(bound) in BOUNDS
         ]
         return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
@@ -264,14 +266,14 @@ def values_in(
         HeadwayError: if there is no such field, one is named twice, or a value is not
             allowed.
     """
-    found: dict[str, Any] = {}
+    value_of: dict[str, Any] = {}
     for name, value in given:
-        if (whole := named(name, hints)) in found:
+        if (whole := named(name, hints)) in value_of:
             raise HeadwayError(
                 f"{whole} is named twice: several values are written 1,2,4 or 1..8"
             )
-        found[whole] = reader(whole, value, hints[whole])
-    return found
+        value_of[whole] = reader(whole, value, hints[whole])
+    return value_of
 
 
 def named(name: str, fields: Iterable[str]) -> str:
@@ -286,15 +288,17 @@ def named(name: str, fields: Iterable[str]) -> str:
         HeadwayError: if there is none, with the nearest, or there are several.
     """
     lasts = {field: field.rpartition(".")[2] for field in fields}
-    found = (
-        [name] if name in lasts else [one for one in lasts if one.endswith(f".{name}")]
+    matching = (
+        [name]
+        if name in lasts
+        else [field for field in lasts if field.endswith(f".{name}")]
     )
-    if len(found) != 1:
+    if len(matching) != 1:
         near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
-        meant = found or [one for one, last in lasts.items() if last in near]
+        meant = matching or [field for field, last in lasts.items() if last in near]
         inside = [field for field in lasts if field.startswith(f"{name}.")]
         places = {
-            one.partition(".")[0] + ".*" * ("." in one): one for one in lasts
+            field.partition(".")[0] + ".*" * ("." in field): field for field in lasts
         } or ["none"]
         hint = (
             f"did you mean {' or '.join(meant)}?"
@@ -303,7 +307,7 @@ def named(name: str, fields: Iterable[str]) -> str:
         )
         hint = f"it is a section, of {', '.join(inside[:3])}, …" if inside else hint
         raise HeadwayError(f"{name} is not a field: {hint}")
-    return found[0]
+    return matching[0]
 
 
 def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:

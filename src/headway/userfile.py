@@ -82,7 +82,9 @@ def installed(group: str) -> dict[str, "EntryPoint"]:
         )
 
     homes = "site-packages", "dist-packages"
-    return {one.name: one for one in entry_points(group=group) if home(one) in homes}
+    return {
+        point.name: point for point in entry_points(group=group) if home(point) in homes
+    }
 
 
 def trust(where: str | Path) -> None:
@@ -165,11 +167,11 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     if (
         builder is not None
     ):  # the module that code in this file is of, if it was imported
-        found = inspect.getmodule(compile("", file, "exec"))
-        module = None if found is None or found.__name__ in _loaded else found
+        imported = inspect.getmodule(compile("", file, "exec"))
+        module = None if imported is None or imported.__name__ in _loaded else imported
     where = line.partition(" ")[2]
     known = {*_known, *listed()}
-    is_named = where in {one.partition(" ")[2] for one in known}
+    is_named = where in {entry.partition(" ")[2] for entry in known}
     if line not in known and (module is None or not is_named):
         raise HeadwayError(
             f"{field} = {shown(file)} is not executed: as it is now, it is not on "
@@ -239,13 +241,13 @@ def _import(beside: Path, name: str, *given: Any, **named: Any) -> Any:
     """The import statement of a user's file: what stands beside it comes first."""
     first, dot, rest = name.partition(".")
     files = beside.parent / f"{first}.py", beside.parent / first / "__init__.py"
-    there = [file for file in files if file != beside and is_file(file)]
+    beside_it = [file for file in files if file != beside and is_file(file)]
     is_installed = "-packages" in (
         getattr(sys.modules.get(first), "__file__", None) or ""
     )
     is_known = is_installed or first == "headway" or first in sys.stdlib_module_names
-    if there and not any(given[3:]) and not is_known:
-        name = _module(*_read(there[0])).__name__ + dot + rest
+    if beside_it and not any(given[3:]) and not is_known:
+        name = _module(*_read(beside_it[0])).__name__ + dot + rest
     return builtins.__import__(name, *given, **named)
 
 

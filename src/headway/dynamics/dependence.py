@@ -89,9 +89,9 @@ class Dependence(Finding):
     clamped: list[Training]
     sequences: Counted
 
-    def is_of(self, found: Discovery) -> bool:
+    def is_of(self, discovery: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return self.circuit == found.circuit.paths
+        return self.circuit == discovery.circuit.paths
 
     def __str__(self):
         when = f"after step {self.after}" if self.after else "all the way"

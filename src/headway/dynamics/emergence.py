@@ -96,9 +96,9 @@ class Timeline(Finding, Shown):
     hops: dict[str, NotBelowZero | None]
     sequences: Counted
 
-    def is_of(self, found: Discovery) -> bool:
+    def is_of(self, discovery: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return [history.path for history in self.paths] == found.circuit.paths
+        return [history.path for history in self.paths] == discovery.circuit.paths
 
     @property
     def half(self) -> dict[AttentionPath, float | None]:
@@ -187,8 +187,8 @@ def emergence(
         timeline = _dated(
             steps, run.model, task, circuit, sequences, seed, watch, learnt, run.config
         )
-        found = run.load(Discovery)
-        if found is None or timeline.is_of(found):
+        discovery = run.load(Discovery)
+        if discovery is None or timeline.is_of(discovery):
             run.save(timeline)
     return timeline
 

@@ -113,8 +113,8 @@ def _effects(
     names = bench.patterns.used_as("path")
     paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
     changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
-    found = bench.gains(replaced, changes, measured, bench.sequences)
-    return dict(zip(paths, found, strict=True))
+    gains = bench.gains(replaced, changes, measured, bench.sequences)
+    return dict(zip(paths, gains, strict=True))
 
 
 def _needs(
@@ -181,8 +181,10 @@ class _Looked:
         self.bench.add_forwards(1.0)
         every = slice(None)
         left = sum(
-            self.along(seen[:, *one.at], one, every).item() for one in self.paths
+            self.along(seen[:, *path.at], path, every).item() for path in self.paths
         )
         attention = self.patterns.attention
-        whole = sum(attention[one.relation][one.layer][one.head] for one in self.paths)
+        whole = sum(
+            attention[path.relation][path.layer][path.head] for path in self.paths
+        )
         return 1 - left / whole

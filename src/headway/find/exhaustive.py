@@ -195,7 +195,7 @@ class MinimalCircuits(Finding):
 def every_circuit(
     model: Run | str | Path | Any,
     task: Task | None = None,
-    found: Discovery | None = None,
+    discovery: Discovery | None = None,
     *,
     sequences: int = 128,
     most: int = MOST,
@@ -215,8 +215,8 @@ def every_circuit(
         model: a run in which a circuit was discovered, or its folder; or a model (see
             `discover`).
         task: the model's task, if a model is given.
-        found: what `discover` found, if a model is given. Of a run, by default what it
-            keeps; these are then kept, too.
+        discovery: of `discover`, if a model is given. Of a run, by default what it
+            keeps; the minimal circuits are then kept, too.
         sequences: how many to judge on, at least 8.
         most: sets of paths to judge at most. The search goes from small to large sets,
             and ends before a size that would take more.
@@ -232,10 +232,10 @@ def every_circuit(
     require_allowed("most", most, AtLeastOne)
     with studied(model, task, seed=seed) as subject:
         run = subject.run
-        if run is not None and found is None:
+        if run is not None and discovery is None:
             known = saved_discovery(run)
         else:
-            known = require_allowed("found", found, Discovery)
+            known = require_allowed("discovery", discovery, Discovery)
         require_fits(known.circuit, subject.model)
         started = time.perf_counter()
         drawn = subject.partners(sequences, "every circuit")
@@ -243,7 +243,7 @@ def every_circuit(
         bench = Bench(subject.model, subject.task, drawn.batch, known.ablation)
         every = _every(exchange, bench, known.circuit, most, watch)
         every = replace(every, seconds=round(time.perf_counter() - started, 3))
-        if run is not None and found is None:
+        if run is not None and discovery is None:
             run.save(every)
     return every
 
@@ -422,9 +422,11 @@ class Exhaustive:
         serving: list[Chosen] = []
         for start in range(0, len(sets), AT_ONCE):
             some = sets[start : start + AT_ONCE]
-            found = self.losses([self.mechanisms(one, above) for one in some], limit)
+            losses = self.losses(
+                [self.mechanisms(paths, above) for paths in some], limit
+            )
             serving += [
-                one for one, loss in zip(some, found, strict=True) if loss < limit
+                paths for paths, loss in zip(some, losses, strict=True) if loss < limit
             ]
             self.judged += len(some)
             self.watch(size, self.judged, len(self.minimal))

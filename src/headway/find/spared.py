@@ -68,9 +68,9 @@ def spared(bench: Bench) -> list[Head] | None:
     tried = [
         head for head, cost in both if cost.most < LIMIT or not follows(bench, head)
     ]
-    found = spared_by(lambda sets: costs_without(costs, sets), tried)
+    omitted = spared_by(lambda sets: costs_without(costs, sets), tried)
     bench.add_forwards(exchange.passes * len(exchange.batch.inputs) / bench.sequences)
-    return found
+    return omitted
 
 
 def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
@@ -83,12 +83,12 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     alone = dict(zip(heads, costs_of([[head] for head in heads]), strict=True))
     cheap = [head for head in heads if alone[head] < LIMIT]
     left = sorted(cheap, key=alone.__getitem__)
-    found: list[Head] = []
+    omitted: list[Head] = []
     while left:
-        count = _how_many(costs_of, found, left)
-        found += left[:count]
+        count = _how_many(costs_of, omitted, left)
+        omitted += left[:count]
         left = left[count + 1 :]
-    return sorted(found)
+    return sorted(omitted)
 
 
 def follows(bench: Bench, head: Head) -> bool:
@@ -100,13 +100,13 @@ def follows(bench: Bench, head: Head) -> bool:
     )
 
 
-def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) -> int:
+def _how_many(costs_of: CostsOf, omitted: Sequence[Head], left: Sequence[Head]) -> int:
     """The number of heads left, from the first, that can be spared along with those
     found.
     """
 
     def possible(count: int) -> bool:
-        (cost,) = costs_of([[*found, *left[:count]]])
+        (cost,) = costs_of([[*omitted, *left[:count]]])
         return cost < LIMIT
 
     return longest(len(left), possible)

@@ -143,17 +143,24 @@ def discover(
         # not do.
         may_read_blind = way is None and ablation is None and isinstance(going, Told)
         try:
-            found = _Study(subject, options).discovery(going, ablation, may_read_blind)
+            discovery = _Study(subject, options).discovery(
+                going, ablation, may_read_blind
+            )
         except NoCircuitError as error:
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
             raise
-        found = replace(found, asked={k: v for k, v in asked.items() if v is not None})
+        discovery = replace(
+            discovery, asked={k: v for k, v in asked.items() if v is not None}
+        )
         if subject.run is not None and name is not None:
             _keep(
-                subject.run, name, {"step": subject.step, "seed": subject.seed}, found
+                subject.run,
+                name,
+                {"step": subject.step, "seed": subject.seed},
+                discovery,
             )
-    return found
+    return discovery
 
 
 def _file_of(circuit: Any) -> str:
@@ -364,16 +371,16 @@ def circuit_file(
     return "circuit.json" if last else f"circuit_{step:07d}.json"
 
 
-def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
+def _keep(run: Run, name: str, about: dict[str, Any], discovery: Discovery) -> None:
     """Leaves a discovery in a run's folder, and removes what is about another
     circuit.
     """
-    data, known = {**about, **found.to_json()}, run.read("circuit.json")
+    data, known = {**about, **discovery.to_json()}, run.read("circuit.json")
     if name == "circuit.json" and known != data:
         for file in FINDINGS.keys() - {name}:
             kind = kind_of(file)
             with suppress(HeadwayError):  # what is damaged goes, too
-                if (other := run.load(kind)) is None or other.is_of(found):
+                if (other := run.load(kind)) is None or other.is_of(discovery):
                     continue
             run.remove(file)
     run.write(name, data)

@@ -182,7 +182,7 @@ def way_for(task: Task, asked: str | Way | None, **options: Any) -> Way:
     allowed = f"one of {', '.join(WAYS)}, or a Way"
     require(isinstance(name, str) and name in WAYS, "way", name, allowed)
     kind = WAYS[name]
-    taken = {one.name for one in fields(kind)}
+    taken = {field.name for field in fields(kind)}
     return kind(
         **{option: value for option, value in options.items() if option in taken}
     )

@@ -66,9 +66,9 @@ class Certificate(Finding):
     agreeing: int
     ablated_agreeing: int
 
-    def is_of(self, found: Discovery) -> bool:
+    def is_of(self, discovery: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
+        return (self.circuit, self.ablation) == (discovery.circuit, discovery.ablation)
 
     @property
     def bound(self) -> float:

@@ -156,10 +156,10 @@ class Body(nn.Module):
         TransformerLens passes tokens as `input_ids`, vectors as `inputs_embeds`; and,
         with `start_at_layer`, as those the residual stream [batch, position, d_model].
         """
-        x = self._embedded(inputs_embeds if input_ids is None else input_ids)
+        stream = self._embedded(inputs_embeds if input_ids is None else input_ids)
         for block in self.layers:
-            (x,) = block(x)
-        return self.head(self.ln_out(x))[:, -self.n_read :]
+            (stream,) = block(stream)
+        return self.head(self.ln_out(stream))[:, -self.n_read :]
 
     def _embedded(
         self, inputs: Tensor | None
@@ -183,11 +183,11 @@ class Body(nn.Module):
         require(fits, "inputs", given, allowed)
         if is_stream:
             return inputs
-        x = self.tok_embed(inputs)
+        embedded = self.tok_embed(inputs)
         if not hasattr(self, "pos"):
-            return x
+            return embedded
         places = torch.arange(inputs.shape[1], device=inputs.device)
-        return x + self.pos(places[None])
+        return embedded + self.pos(places[None])
 
 
 class Scale(nn.Module):
@@ -197,9 +197,9 @@ class Scale(nn.Module):
         super().__init__()
         self.factor = factor
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, stream: Tensor) -> Tensor:
         """The product."""
-        return x * self.factor
+        return stream * self.factor
 
 
 class VectorEmbedding(nn.Module):

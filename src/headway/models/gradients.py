@@ -44,7 +44,11 @@ class Cuts(TorchFunctionMode):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         if any(tensor in self._followed for tensor in tensors_in(args, kwargs)):
-            made = [one for one in tensors_in((out,), {}) if one.is_floating_point()]
+            made = [
+                tensor
+                for tensor in tensors_in((out,), {})
+                if tensor.is_floating_point()
+            ]
             for tensor in made:
                 self.follow(tensor)
             if made and self.by is None:

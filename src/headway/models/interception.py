@@ -150,11 +150,11 @@ class Turned(NamedTuple):
     """The layout of a pattern in a call.
 
     Attributes:
-        there: turns what is given to the call into [..., query, key].
+        forth: turns what is given to the call into [..., query, key].
         back: the other way.
     """
 
-    there: Callable[[Tensor], Tensor]
+    forth: Callable[[Tensor], Tensor]
     back: Callable[[Tensor], Tensor]
 
 
@@ -381,7 +381,7 @@ class Interception(TorchFunctionMode):
             return product(pattern, values)
         n_heads, n_queries, n_keys = self.shapes[site]
         heads = pattern.new_zeros(self.batch, n_heads, n_queries, n_keys)
-        shape = turned.there(pattern).shape
+        shape = turned.forth(pattern).shape
         kept = shape[-1]  # a sink may have been left out behind
 
         def laid(own: Tensor) -> Tensor:
@@ -473,7 +473,7 @@ class Interception(TorchFunctionMode):
             for scores in self.scores.get(pattern, frozenset()):
                 scores.is_taken = True
             site = len(self.shapes)
-            own = turned.there(pattern)
+            own = turned.forth(pattern)
             allowed = f"[batch, …] with a batch of {self.batch}, where it meets values"
             require(
                 self._has_batch(own), "shape of a pattern", list(own.shape), allowed
@@ -502,17 +502,17 @@ class Interception(TorchFunctionMode):
                 _add_origins(self.scores, tensor, out)
                 _add_origins(self.softmaxes, tensor, out)
 
-    def _has_batch(self, x: Tensor) -> bool:
+    def _has_batch(self, tensor: Tensor) -> bool:
         """Tell whether x may be [batch, …, query, key] or [batch * head, query,
         key].
         """
-        if x.ndim > 3:
-            return x.shape[0] == self.batch
-        return x.ndim == 3 and not len(x) % self.batch
+        if tensor.ndim > 3:
+            return tensor.shape[0] == self.batch
+        return tensor.ndim == 3 and not len(tensor) % self.batch
 
-    def _has_keys(self, x: Tensor) -> bool:
+    def _has_keys(self, tensor: Tensor) -> bool:
         """Tell whether the last two dimensions of x may be queries and keys."""
-        n_queries, n_keys = x.shape[-2:]
+        n_queries, n_keys = tensor.shape[-2:]
         # Beside the positions, for queries that are read out.
         few = n_keys - self.length <= 2
         return n_keys >= self.length and (n_queries >= self.length or few)
@@ -568,9 +568,9 @@ def _materialised(mask: Any, device: torch.device) -> Tensor:
     return every.tril(last_key)
 
 
-def is_activation(x: Tensor) -> bool:
+def is_activation(tensor: Tensor) -> bool:
     """Tell what was computed from the inputs, most likely, from weights."""
-    return x.ndim > 2 and not isinstance(x, nn.Parameter)
+    return tensor.ndim > 2 and not isinstance(tensor, nn.Parameter)
 
 
 def _is_made_of(out: Tensor, tensor: Tensor) -> bool:
@@ -627,7 +627,10 @@ def _turned_in(
         return AS_IT_IS
     now = [letters.index(letter) - len(letters) for letter in (*queries, *keys)]
     last = [-2, -1]
-    return Turned(lambda x: x.movedim(now, last), lambda x: x.movedim(last, now))
+    return Turned(
+        lambda pattern: pattern.movedim(now, last),
+        lambda pattern: pattern.movedim(last, now),
+    )
 
 
 def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:

@@ -208,7 +208,9 @@ class _Watch(Interception):
 
     def _origins_of(self, tensors: Iterable[Tensor]) -> frozenset[int]:
         nothing = frozenset[int]()
-        return nothing.union(*(self.origins.get(_storage(x), nothing) for x in tensors))
+        return nothing.union(
+            *(self.origins.get(_storage(tensor), nothing) for tensor in tensors)
+        )
 
     def _softmaxed(self, result: Tensor, input: Tensor) -> Tensor:
         self.operands[len(self.site_of)] = {}

@@ -238,7 +238,7 @@ class _Trial:
 
     Args:
         module: that is tried.
-        one: a sequence.
+        sequence: the one.
         precision: of its numbers.
         shapes: heads, queries and keys of every site.
         late: softmaxes of which the tap gets what meets values.
@@ -247,14 +247,14 @@ class _Trial:
     def __init__(
         self,
         module: nn.Module,
-        one: Tensor,
+        sequence: Tensor,
         precision: float,
         shapes: list[tuple[int, int, int]],
         late: frozenset[int],
     ):
         self.module = module
         self.name = type(module).__name__
-        self.length = one.shape[1]
+        self.length = sequence.shape[1]
         self.shapes = shapes
         self.late = late
         self.same = partial(_same, tolerance=precision ** (2 / 3))
@@ -266,15 +266,15 @@ class _Trial:
         # Weights that are zero before training would hide what they are going to let
         # through.
         self.zero = [weight for weight in self.weights if weight.abs().max() < SMALL]
-        self._lay_out(one)
+        self._lay_out(sequence)
 
-    def _lay_out(self, one: Tensor) -> None:
+    def _lay_out(self, sequence: Tensor) -> None:
         """Makes the inputs of all cases, and the patterns in which positions stay
         apart.
         """
-        sets = _exchanges(self.length).to(one.device)
+        sets = _exchanges(self.length).to(sequence.device)
         first = sets[0]
-        sizes = {*one.shape, *itertools.chain(*self.shapes)}
+        sizes = {*sequence.shape, *itertools.chain(*self.shapes)}
         for weight in (*self.module.parameters(), *self.module.buffers()):
             sizes.update(weight.shape)
         self.cases = _count(len(sets) + 4, sizes)
@@ -285,10 +285,10 @@ class _Trial:
         self.exchanged[1] = True
         self.exchanged[self.sets] = sets
         self.exchanged[-1] = first
-        further = [1] * (one.ndim - 2)
+        further = [1] * (sequence.ndim - 2)
         is_other = self.exchanged.reshape(*self.exchanged.shape, *further)
-        self.inputs = torch.where(is_other, _other(one), one)
-        itself = torch.eye(self.length).bool().to(one.device)
+        self.inputs = torch.where(is_other, _other(sequence), sequence)
+        itself = torch.eye(self.length).bool().to(sequence.device)
         self.alone = itself.repeat(self.cases, 1, 1)
         """Keys of every position: itself. In the last two cases, those of the first set
         attend to all, and the others to all but these."""
@@ -376,9 +376,9 @@ class _Trial:
         tap = _fixed(self.alone)
         seen = Interception(tap, self.cases, self.length, places, late=self.late)
         rows = self._rows(seen)
-        one, other, first = rows[:3]
+        original, other, first = rows[:3]
         before, after = rows[-2:]
-        differs = ~self.same(one, other)
+        differs = ~self.same(original, other)
         self.is_blind &= not differs.any()
         sees = differs & ~self.same(first, other) & ~self.same(before, after)
         if sees.any():
@@ -388,12 +388,12 @@ class _Trial:
     def _is_alone(self, rows: Tensor) -> bool:
         """Tell whether every row of an output depends on one position: its own, if
         there are as many rows, and fewer queries or keys."""
-        one = rows[:1]
+        original = rows[:1]
         other = rows[1:2]
         alone = rows[self.sets]
-        if self.mixed(alone, one, other).any():
+        if self.mixed(alone, original, other).any():
             return False
-        differs = ~self.same(one, other)
+        differs = ~self.same(original, other)
         has_all = rows.shape[1] == self.length
         exchanged = self.same(alone, other) & differs
         if has_all and self.is_partial:
@@ -405,9 +405,9 @@ class _Trial:
         both = exchanged.any(-1) & kept.any(-1)
         return not bool(both.any())
 
-    def mixed(self, rows: Tensor, one: Tensor, other: Tensor) -> Tensor:
+    def mixed(self, rows: Tensor, original: Tensor, other: Tensor) -> Tensor:
         """Tell which numbers belong to neither of two sequences."""
-        return ~(self.same(rows, one) | self.same(rows, other))
+        return ~(self.same(rows, original) | self.same(rows, other))
 
 
 class _Mixing(NamedTuple):

@@ -136,7 +136,7 @@ class Judging:
         self, candidates: Sequence[Replaced], limit: float = math.inf
     ) -> list[float]:
         """The loss of every candidate; infinity if it is not below the limit."""
-        return self.worst([(one,) for one in candidates], limit)
+        return self.worst([(candidate,) for candidate in candidates], limit)
 
     def loss(self, candidate: Replaced | None = None) -> float:
         """The mean of the partial losses with these heads replaced."""
@@ -241,7 +241,9 @@ class Bench(Judging):
         """
         self.candidates += len(candidates)
         outputs = self.outputs(candidates)
-        return torch.stack([self.judged(one, slice(None)) for one in outputs])
+        return torch.stack(
+            [self.judged(predicted, slice(None)) for predicted in outputs]
+        )
 
     def judged(
         self, predicted: Float[Tensor, "sequence query output"], part: slice

@@ -172,7 +172,9 @@ class Patterns:
         """
         heads = [(layer, head) for head in range(self.model.n_heads)]
         mechanisms = [candidate.get(head) for head in heads]
-        return not any(one is None or one.needs_own(self) for one in mechanisms)
+        return not any(
+            mechanism is None or mechanism.needs_own(self) for mechanism in mechanisms
+        )
 
     @cached_property
     def attention(self) -> Attention:
@@ -389,8 +391,8 @@ def along_all(
     name.
     """
     return {
-        name: attention_along(patterns, one, shared).tolist()
-        for name, one in edges.items()
+        name: attention_along(patterns, relation, shared).tolist()
+        for name, relation in edges.items()
     }
 
 

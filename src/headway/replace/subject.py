@@ -122,7 +122,10 @@ class Subject:
         # independent.
         kinds = {
             rows,
-            *(getattr(one, "rows", one) for one in circuit.mechanisms.values()),
+            *(
+                getattr(mechanism, "rows", mechanism)
+                for mechanism in circuit.mechanisms.values()
+            ),
         }
         uses = not kinds.isdisjoint({"mean", Mean(), Tabled()})
         others = drawn(MEAN_OVER, "mean").patterns if uses else None
@@ -254,7 +257,7 @@ def has_tap(model: Any) -> TypeGuard[Tappable]:
         return False
     taken = parameters_of(model)
     return "tap" in taken or any(
-        one.kind is one.VAR_POSITIONAL for one in taken.values()
+        parameter.kind is parameter.VAR_POSITIONAL for parameter in taken.values()
     )
 
 
@@ -283,7 +286,9 @@ def require_fits(circuit: Circuit, model: Tappable) -> None:
         HeadwayError: if not.
     """
     cut = {
-        head for head, one in circuit.mechanisms.items() if isinstance(one, KnockOut)
+        head
+        for head, mechanism in circuit.mechanisms.items()
+        if isinstance(mechanism, KnockOut)
     }
     odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)) | cut)
     require(

@@ -61,9 +61,9 @@ def depend(
         )
     clamped = [Run.open(place / name) for name in plan.runs]
     with run.writing():
-        found = dependence(run, clamped, saved_discovery(run).circuit.paths)
-        run.save(found)
-    return found
+        dependences = dependence(run, clamped, saved_discovery(run).circuit.paths)
+        run.save(dependences)
+    return dependences
 
 
 def clamped_plan(

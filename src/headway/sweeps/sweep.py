@@ -331,13 +331,13 @@ def begin(folder: Path, plan: Plan) -> None:
         keep(task)
 
 
-def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
+def require_same(folder: Path, made: RunConfig, planned: RunConfig) -> None:
     """Raises `HeadwayError` with the first field in which a run differs from the
     planned one.
     """
-    if there == planned:
+    if made == planned:
         return
-    before = flat(there)
+    before = flat(made)
     after = flat(planned)
     names = [name for name in before | after if before.get(name) != after.get(name)]
     first = names[0]

@@ -144,7 +144,7 @@ def cell(value: Any) -> str:
         return ""
     if isinstance(value, int | float):
         return said(value)
-    text = UNWRITABLE.sub(lambda found: ascii(found[0])[1:-1], said(value))
+    text = UNWRITABLE.sub(lambda match: ascii(match[0])[1:-1], said(value))
     return f"'{text}" if text.startswith(FORMULAS) else text
 
 
@@ -152,11 +152,11 @@ def _annotations() -> dict[str, Any]:
     """The annotation of every field by which rows are chosen: those of all tasks
     known.
     """
-    found = {"task.kind": Literal[*OFFERED], **annotations(fast())}
+    hint_of = {"task.kind": Literal[*OFFERED], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():
-            found[f"task.{name}"] = hint | found.get(f"task.{name}", hint)
-    return {**found, "status": Literal[STATUSES], "name": str}
+            hint_of[f"task.{name}"] = hint | hint_of.get(f"task.{name}", hint)
+    return {**hint_of, "status": Literal[STATUSES], "name": str}
 
 
 def _rank(value: Any) -> tuple[bool, bool, Any]:

@@ -116,8 +116,8 @@ def _rules(
     name = "the same vector" if likeliest.ndim else f"the token {likeliest}"
     constant = float(counts.max()) / len(answers)
     yield name, constant, 1 / len(kinds) if len(kinds) > 1 else 0
-    there = _matches(inputs, answers[:, None])
-    place, share = _best_place(there, queries)
+    is_answer = _matches(inputs, answers[:, None])
+    place, share = _best_place(is_answer, queries)
     if inputs.ndim > 2:
         yield place.replace("token", "vector"), share, constant
         return
@@ -142,19 +142,21 @@ def _share_most_frequent(
     return float(right.float().mean())
 
 
-def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
+def _best_place(
+    is_answer: Bool[Tensor, "case position"], own: Tensor
+) -> tuple[str, float]:
     """The place at which answers stand most often, counted from the start, the end or
     the query.
 
     Args:
-        there: where the answer of each case stands.
+        is_answer: where the answer of each case stands.
         own: the position of its query.
     """
-    length = there.shape[1]
+    length = is_answer.shape[1]
     back = own[:, None] - torch.arange(length)
-    stands = there.gather(1, back.clamp(min=0)) & (back >= 0)
+    stands = is_answer.gather(1, back.clamp(min=0)) & (back >= 0)
     before = stands.float().mean(0).tolist()
-    by_place = there.float().mean(0).tolist()
+    by_place = is_answer.float().mean(0).tolist()
     shares = {"the query's own token": before[0]}
     shares["the first token"] = by_place[0]
     shares["the last token"] = by_place[-1]

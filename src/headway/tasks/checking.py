@@ -741,8 +741,10 @@ def _require_edges(name: str, edges: Edges, length: int) -> None:
         what = f"{name!r}: use = {edges.use!r}: it must be path, stay or measured"
         raise WrongError("relations", what)
     for positions in (queries, keys):
-        there = positions[positions != NO_KEY]
-        _require_below(length, there, "relations", f"{name!r}: it holds", ", or NO_KEY")
+        positions_named = positions[positions != NO_KEY]
+        _require_below(
+            length, positions_named, "relations", f"{name!r}: it holds", ", or NO_KEY"
+        )
 
 
 def _shallower(task: Task) -> Doubts:

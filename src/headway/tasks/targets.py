@@ -293,9 +293,9 @@ class Tokens(Targets):
         """The Kullback-Leibler divergence of the other's probabilities from these, in
         nats.
         """
-        one = self._by_hop(predicted, targets).float().log_softmax(-1)
-        two = self._by_hop(other, targets).float().log_softmax(-1)
-        apart = one.exp() * (one - two)
+        own = self._by_hop(predicted, targets).float().log_softmax(-1)
+        others = self._by_hop(other, targets).float().log_softmax(-1)
+        apart = own.exp() * (own - others)
         return self._mean_asked(apart.sum(-1), targets)
 
     def choices(self, targets: Tensor) -> int:

@@ -150,7 +150,9 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, function: Callable[..., Any], verb: str):
         self.signature = inspect.signature(function)
         about = (inspect.getdoc(function) or "").partition("\n\nArgs:")[0]
-        paragraphs = ["\n".join(wrapped(one, rest="")) for one in about.split("\n\n")]
+        paragraphs = [
+            "\n".join(wrapped(paragraph, rest="")) for paragraph in about.split("\n\n")
+        ]
         super().__init__(
             prog=f"headway {verb}",
             description="\n\n".join(paragraphs),
@@ -205,7 +207,7 @@ class Parser(argparse.ArgumentParser):
         Raises:
             HeadwayError: for the first word that does not fit.
         """
-        found, left = self.parse_known_intermixed_args(words)
+        parsed, left = self.parse_known_intermixed_args(words)
         if left:
             name = left[0].partition("=")[0]
             hint = nearest(name, self._option_string_actions)
@@ -216,7 +218,7 @@ class Parser(argparse.ArgumentParser):
                 hint += f": a field is written without dashes, {field}=…"
             self.error(f"{name} is no option{hint}")
         asked = self.signature.bind_partial()
-        for name, value in vars(found).items():
+        for name, value in vars(parsed).items():
             asked.arguments[name] = tuple(value) if isinstance(value, list) else value
         return asked
 

@@ -12,7 +12,7 @@ tabs.
 
 def plain(text: str) -> str:
     """A text with escapes in the place of what would command a terminal."""
-    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class Screen:

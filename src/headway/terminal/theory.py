@@ -128,14 +128,14 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
     Raises:
         HeadwayError: if no number of layers can answer.
     """
-    found = witness(flow, causal)
+    minimal = witness(flow, causal)
     # A transformer can be built from such a circuit.
     careful = replace(flow, codes_first=True)
-    if careful.minimum_layers(causal) == found.layers:
-        found = replace(witness(careful, causal), least=found.least)
-    stages = flow.holdings(found.layers, causal)
+    if careful.minimum_layers(causal) == minimal.layers:
+        minimal = replace(witness(careful, causal), least=minimal.least)
+    stages = flow.holdings(minimal.layers, causal)
     print_account(
-        flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers"
+        flow, stages, f"{title}, {MASKS[causal]}: at least {minimal.layers} layers"
     )
     out = console()
     if flow.singled:
@@ -146,16 +146,16 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
             f" enough, as the two assumptions have it, the least would be {alone} "
             "layers."
         )
-    size = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
+    size = f"{minimal.layers} layers, {minimal.heads} heads, {len(minimal.paths)} paths"
     out.print(f"\nA circuit with {size}", style="bold")
-    for path in found.paths:
+    for path in minimal.paths:
         out.print(f"  {path}")
-    if found.flow.codes_first:
+    if minimal.flow.codes_first:
         out.print("Layer 0 finds by position codes, the later layers by symbols.")
-    if found.fewest:
+    if minimal.fewest:
         out.print("No circuit has fewer paths, in any number of layers.")
-    elif found.least:
-        out.print(f"Every circuit has at least {found.least} paths.")
+    elif minimal.least:
+        out.print(f"Every circuit has at least {minimal.least} paths.")
 
 
 def print_run(run: Run) -> None:

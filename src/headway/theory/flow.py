@@ -153,11 +153,11 @@ class Flow:
         a mask.
         """
         numbers = (held & self.finders(layer)).astype(np.float32)
-        found = numbers @ numbers.T > 0
+        looks = numbers @ numbers.T > 0
         for looking_in, needed in self.guards:
             numbers = (held & needed).astype(np.float32)
-            found &= ~looking_in | (numbers @ numbers.T == needed.sum())
-        return found | self.known
+            looks &= ~looking_in | (numbers @ numbers.T == needed.sum())
+        return looks | self.known
 
     def layers(self, causal: bool, hidden: Iterable[str] = ()) -> Iterator[Held]:
         """The holdings of every role before the first layer, after it, after the

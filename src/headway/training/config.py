@@ -169,7 +169,9 @@ class RunConfig:
     training: Annotated[
         TrainingConfig,
         PlainSerializer(
-            lambda one: None if isinstance(one, Elsewhere) else to_json(one)
+            lambda training: (
+                None if isinstance(training, Elsewhere) else to_json(training)
+            )
         ),
     ] = field(default_factory=TrainingConfig)
     seed: Annotated[int, Ge(0), Lt(2**31)] = 0
@@ -225,10 +227,10 @@ def parts(config: RunConfig) -> dict[str, Any]:
     `task.`.
     """
     training = config.training
-    found = {"task.": config.task, "model.": config.model}
+    sections = {"task.": config.task, "model.": config.model}
     if not isinstance(training, Elsewhere):
-        found |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
-    return {**found, "": config}
+        sections |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
+    return {**sections, "": config}
 
 
 def flat(config: RunConfig) -> dict[str, Any]:

@@ -227,14 +227,14 @@ class Deepening(Curriculum):
         """One hop, then more in turn, then the task's depth."""
         depth = task.n_depths
         tight = [2**k - 1 for k in range(1, depth) if 2**k - 1 < depth]
-        found: list[Stage] = []
+        stages: list[Stage] = []
         for known, more in pairwise([*tight, depth]):
             if known > 1:
-                found.append(Stage((known,), known, more))
+                stages.append(Stage((known,), known, more))
             if more - known > 2:
-                found.append(Stage(range(known, more + 1), known, more))
-            found.append(Stage((known, more), more, more))
-        return [*found, Stage((depth,), depth, depth)]
+                stages.append(Stage(range(known, more + 1), known, more))
+            stages.append(Stage((known, more), more, more))
+        return [*stages, Stage((depth,), depth, depth)]
 
     def require(
         self, task: Task, model: TransformerConfig, training: "TrainingConfig"
@@ -260,10 +260,10 @@ class Deepening(Curriculum):
         """The stage's hops, in sequences of one of its depths, at a place that is
         drawn.
         """
-        one = self.stages(task)[stage]
-        depth = one.depths[seed_of(seed, "depth", step) % len(one.depths)]
-        room = task.room(depth) - task.room(one.reach)
-        hops = min(depth, one.hops)
+        current = self.stages(task)[stage]
+        depth = current.depths[seed_of(seed, "depth", step) % len(current.depths)]
+        room = task.room(depth) - task.room(current.reach)
+        hops = min(depth, current.hops)
         shift = seed_of(seed, "place", step) % (room + 1)
         return Ask(depth, range(hops), shift, theory.closed_form(hops))
 
@@ -272,9 +272,10 @@ class Deepening(Curriculum):
         *before, _ = self.stages(task)
         if stage == len(before):
             return None
-        one = before[stage]
-        layers = theory.closed_form(one.hops)
-        return Ask(max(one.depths), range(one.hops), layers=layers), self.learnt
+        current = before[stage]
+        layers = theory.closed_form(current.hops)
+        ask = Ask(max(current.depths), range(current.hops), layers=layers)
+        return ask, self.learnt
 
 
 def curriculum_from_json(data: Any) -> Curriculum:
@@ -299,7 +300,9 @@ def curriculum_from_json(data: Any) -> Curriculum:
 Chosen = Annotated[
     Curriculum,
     PlainValidator(curriculum_from_json),
-    PlainSerializer(lambda one: {"kind": one.kind, **to_json(one)}),
+    PlainSerializer(
+        lambda curriculum: {"kind": curriculum.kind, **to_json(curriculum)}
+    ),
 ]
 """The field of a config that holds a curriculum; in JSON, its kind beside its
 fields.

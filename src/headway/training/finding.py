@@ -45,7 +45,7 @@ def run_folders(
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    found = list[Path]()
+    runs = list[Path]()
     entered = set[tuple[int, int] | None]()
     plain = deque([(folder, levels)])
     linked = deque[tuple[Path, int]]()
@@ -59,7 +59,7 @@ def run_folders(
             continue
         entered.add(known)
         if is_run:
-            found.append(path)
+            runs.append(path)
             continue
         below = 0 if os.path.exists(path / PLAN) else left - 1
         try:
@@ -67,12 +67,12 @@ def run_folders(
         except HeadwayError:
             if path == folder:
                 raise
-            found.append(path)  # `Run.open` tells what is wrong
+            runs.append(path)  # `Run.open` tells what is wrong
             continue
-        for one in inner:
-            (linked if behind or one.is_symlink() else plain).append((one, below))
+        for child in inner:
+            (linked if behind or child.is_symlink() else plain).append((child, below))
     return sorted(
-        found, key=lambda path: [*map(natural, path.relative_to(folder).parts)]
+        runs, key=lambda path: [*map(natural, path.relative_to(folder).parts)]
     )
 
 

@@ -501,9 +501,13 @@ class Trainer:
         self._end(message)
         return DivergedError(message)
 
-    def _end(self, message: str | None = None, **found: float) -> None:
+    def _end(self, message: str | None = None, **figures: float) -> None:
         state = self.state
         seconds = round(self.state.seconds, 3)
         self.run.end(
-            message, step=state.step, seconds=seconds, given_up=state.given_up, **found
+            message,
+            step=state.step,
+            seconds=seconds,
+            given_up=state.given_up,
+            **figures,
         )

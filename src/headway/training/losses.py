@@ -47,14 +47,14 @@ def scores(
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
     partial = dict(zip(task.hops, losses, strict=False))
     mean = sum(losses) / len(losses)
-    found = {"val_loss": mean, "partial": partial}
+    metrics = {"val_loss": mean, "partial": partial}
     if isinstance(task.targets, Tokens):
         right = task.targets.accuracies(predicted, batch.targets).tolist()
         named = zip(task.hops, right, strict=False)
-        found["accuracy"] = {
+        metrics["accuracy"] = {
             hop: share for hop, share in named if not math.isnan(share)
         }
-    return found
+    return metrics
 
 
 def mean_accuracy(scores: dict[str, Any]) -> float | None:

@@ -131,7 +131,7 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
     try:
         with drawing_nothing(), torch.no_grad():
             made = build()
-        wanted, found = (
+        wanted, made_shapes = (
             {name: weight.shape for name, weight in weights_of(module).items()}
             for module in (like, plain(made))
         )
@@ -139,7 +139,7 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
         return f"{allowed} ({userfile.described(error)})"
     return (
         None
-        if wanted == found
+        if wanted == made_shapes
         else "one that builds a module with weights of the same shapes"
     )
 
@@ -271,11 +271,11 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     elif isinstance(value, torch.Generator):
         made = value.clone_state()
     elif kind is tuple:
-        made = tuple(_copied(one, known) for one in value)
+        made = tuple(_copied(item, known) for item in value)
     elif kind in (list, deque, dict, OrderedDict, defaultdict, set):
         known[id(value)] = made = value.copy()
         places = value.items() if isinstance(value, dict) else enumerate(value)
-        for place, one in () if kind is set else places:
-            made[place] = _copied(one, known)
+        for place, item in () if kind is set else places:
+            made[place] = _copied(item, known)
     known[id(value)] = made
     return made

@@ -128,13 +128,13 @@ def orthogonalised(
     is_tall = matrices.shape[1] > matrices.shape[2]
     wide = matrices.mT.contiguous() if is_tall else matrices  # whose products cost less
     size = wide.norm(dim=(1, 2), keepdim=True) + 1e-7
-    x = (wide / size).to(products)
+    iterate = (wide / size).to(products)
     for _ in range(steps):
-        gram = x @ x.mT
+        gram = iterate @ iterate.mT
         quadratic = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
-        x = torch.baddbmm(x, quadratic, x, beta=a)
-    x = x.to(matrices.dtype)
-    return x.mT if is_tall else x
+        iterate = torch.baddbmm(iterate, quadratic, iterate, beta=a)
+    iterate = iterate.to(matrices.dtype)
+    return iterate.mT if is_tall else iterate
 
 
 class Optimisers:

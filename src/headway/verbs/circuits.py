@@ -145,24 +145,24 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
     for run in runs:
         print(f"{run.folder}: {doing} …")
         with terminal.display(10.0) as display:
-            found = discover(
+            discovery = discover(
                 run,
                 **of_search,
                 watch=lambda n: display.show(f"{n:,.0f} forward passes"),
             )
-        print(of_discovery(found, run.folder))
+        print(of_discovery(discovery, run.folder))
         file = circuit_file(run, how.get("step"), how.get("circuit"))
         print(f"written to {run.folder / file}")
         if all:
-            _print_every(run, found, how)
+            _print_every(run, discovery, how)
         _note_older_report(run, how)
-        circuits.append(found.circuit)
+        circuits.append(discovery.circuit)
     if len(circuits) > 1:
         names = [run.folder.name for run in runs]
         terminal.print_comparison(compare(circuits), names)
 
 
-def _print_every(run: "Run", found: "Discovery", how: How) -> None:
+def _print_every(run: "Run", discovery: "Discovery", how: How) -> None:
     """Finds every minimal circuit, or those about the circuit in a file that was
     measured.
     """
@@ -171,7 +171,7 @@ def _print_every(run: "Run", found: "Discovery", how: How) -> None:
 
     of_all = {name: how[name] for name in ("sequences", "most") if name in how}
     if "circuit" in how:
-        of_all["found"] = found
+        of_all["discovery"] = discovery
     with terminal.display(10.0) as display:
         every = every_circuit(
             run, **of_all, watch=lambda *now: display.show(JUDGED.format(*now))
@@ -237,7 +237,7 @@ def depend(
     for run in those:
         print(f"{run.folder}: training with each path clamped …")
         with terminal.following() as watch:
-            found = sweeps.depend(
+            dependence = sweeps.depend(
                 run, path, engine=sweeps.Engine(workers), training=watch, **how
             )
-        print(f"{found}\nwritten to {run.folder / 'dependence.json'}")
+        print(f"{dependence}\nwritten to {run.folder / 'dependence.json'}")

@@ -37,8 +37,8 @@ called.
 """
 VERBS = {
     verb: f"headway.verbs.{file}"
-    for one in GROUPS.values()
-    for verb, file in one.items()
+    for verbs in GROUPS.values()
+    for verb, file in verbs.items()
 }
 
 

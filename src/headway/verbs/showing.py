@@ -30,7 +30,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
         terminal.require_file(out, (".html",))
     folder, *others = folders
     if others:
-        print(f"report   {write_runs([opened(one) for one in folders], out)}")
+        print(f"report   {write_runs([opened(run) for run in folders], out)}")
     elif is_there(folder) and not is_there(folder / "config.json"):
         print(f"report   {write_runs(folder, out)}")
     elif out is not None:

@@ -38,16 +38,18 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     with terminal.watching() as watch:
         run = train(config, folder, watch)
     print("finding the circuit …")
-    found = discover(run)
+    discovery = discover(run)
     print("dating its paths …")
-    timeline = emergence(run, found)
+    timeline = emergence(run, discovery)
     print("searching for other circuits …")
     every = every_circuit(run, most=MOST)
     print("drawing the report …")
     page = write_report(run)
     figures_if_possible(run)
     seconds = time.perf_counter() - started
-    terminal.print_summary(run, found, timeline, every, page, seconds, peak_memory())
+    terminal.print_summary(
+        run, discovery, timeline, every, page, seconds, peak_memory()
+    )
 
 
 def peak_memory() -> float:
