@@ -112,7 +112,7 @@ CAPS = {
     "src/headway/verbs": Cap(2161, 5.03, 0.000),
     "benchmarks": Cap(8100, 8.12, 0.127),
     "tests": Cap(None, 7.49, 0.046),
-    "src/headway_experiments": Cap(58814, 6.49, 0.046),
+    "src/headway_experiments": Cap(58820, 6.49, 0.046),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 
