@@ -1,5 +1,4 @@
-"""The attention heads of a small transformer: their circuit, the evidence, and their
-dates.
+"""The attention heads of a small transformer: circuit, evidence and dates.
 
 from headway import discover, emergence, fast, train
 

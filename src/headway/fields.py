@@ -100,8 +100,7 @@ def to_json(value: Any) -> dict[str, Any]:
 
 
 def found_in(cls: type[T], data: Any, where: str) -> T:
-    """The findings that `to_json` wrote; what data has beyond the fields is passed
-    over.
+    """The findings that `to_json` wrote; further fields of the data are ignored.
 
     Args:
         cls: the dataclass.
@@ -129,9 +128,7 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
 
 
 class Finding:
-    """A frozen dataclass whose fields are what was found, kept in one file of a run's
-    folder.
-    """
+    """A frozen dataclass of findings, kept in one file of a run's folder."""
 
     FILE: ClassVar[str]
 
@@ -149,9 +146,7 @@ class Finding:
         return found_in(cls, data, cls.FILE)
 
     def is_of(self, discovery: Any) -> bool:
-        """True if it is about the circuit that was discovered, however it was
-        measured.
-        """
+        """True if it is about the circuit that was discovered."""
         return False
 
 
@@ -203,9 +198,7 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def described(hint: Any) -> str:
-    """The values that an annotation allows, in words: `a whole number of at least
-    1`.
-    """
+    """The values that an annotation allows: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         bounds = [
@@ -277,8 +270,7 @@ def values_in(
 
 
 def named(name: str, fields: Iterable[str]) -> str:
-    """The whole name of a field, of which the last part may be given alone if no other
-    has it.
+    """The whole name of a field; its last part is enough if no other has it.
 
     Args:
         name: as it was written.
@@ -331,8 +323,7 @@ def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
-    """The values that a text stands for where there may be several: `1..8`, `1,2,4`,
-    `1:2,1:3`.
+    """The values of a text that may hold several: `1..8`, `1,2,4`, `1:2,1:3`.
 
     Raises:
         HeadwayError: if the annotation does not allow one of them.
@@ -385,9 +376,7 @@ def said(value: Any) -> str:
 
 
 def short_names(fields: Sequence[str]) -> dict[str, str]:
-    """The last part of every dotted name, or all of it where two have that part in
-    common.
-    """
+    """The last part of every dotted name, or all of it where two share that part."""
     last = [field.rpartition(".")[2] for field in fields]
     return {
         f: part if last.count(part) == 1 else f

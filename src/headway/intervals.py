@@ -44,8 +44,7 @@ def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
 
 
 def draws_for(share: float, confidence: float, failures: int = 0) -> int:
-    """The least number of draws that bound a share from below although so many of them
-    fail.
+    """The least number of draws that bound a share from below despite failures.
 
     Args:
         share: that `clopper_pearson_low` is to reach, above 0 and below 1.

@@ -1,5 +1,4 @@
-"""Reading a file that anyone may have written: a regular one, of bounded size, and
-strict JSON.
+"""Reading files that anyone may have written: regular, bounded, strict JSON.
 
 Whoever opens a file for its content does it here, so that a pipe is not waited for, a
 device is not read without end, and what is too deep, too long or no finite number is
@@ -58,8 +57,7 @@ def opened(path: str | Path) -> int:
 
 
 def parsed(content: bytes, where: object) -> Any:
-    """The data in strict JSON: without NaN, infinities and lone surrogates, not too
-    deep.
+    """The data in strict JSON: no NaN, infinity or lone surrogate, not too deep.
 
     Args:
         content: the JSON.

@@ -1,6 +1,4 @@
-"""Training dynamics: when each path of a circuit emerged, and which paths depend on
-which.
-"""
+"""Training dynamics: when each path emerged, and which depend on which."""
 
 from typing import TYPE_CHECKING
 

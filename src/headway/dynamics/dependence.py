@@ -124,9 +124,7 @@ class Dependence(Finding):
         return {path: str(number) for number, path in enumerate(self.circuit, start=1)}
 
     def _row(self, training: Training) -> list[str]:
-        """One training: number and path that was clamped, loss, hops learnt, paths
-        missing.
-        """
+        """One training: number, clamped path, loss, hops learnt, paths missing."""
         numbers = self._numbers
         formed = {grown.path for grown in self.free.paths if grown.formed}
         lacks = list[str]()

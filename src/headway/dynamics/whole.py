@@ -35,9 +35,7 @@ AGAIN: dict[type[Finding], tuple[str, ...]] = {
     Dependence: ("depend",),
     Certificate: ("circuit", "--certify"),
 }
-"""Kinds of findings about a circuit, each with the verb and option that make it
-again.
-"""
+"""Kinds of findings about a circuit, with the verb and option that make each again."""
 
 ABOUT_IT = (Timeline, Dependence, Certificate)
 """Kinds of findings that are about the circuit that was discovered."""
@@ -50,9 +48,7 @@ Findings = Mapping[type[Finding], Any]
 
 
 def faults_of(folder: Path) -> list[str]:
-    """The faults of a run's folder, a line each; empty if nothing is. Changes
-    nothing.
-    """
+    """The faults of a run's folder, a line each. Changes nothing."""
     faults: list[str] = []
 
     def tried(look: Callable[[], Any]) -> Any:
@@ -91,9 +87,7 @@ def faults_of(folder: Path) -> list[str]:
 
 
 def missing_checkpoints(run: Run, last: int, is_done: bool) -> Iterator[str]:
-    """A line on the checkpoints that a run should have by its last evaluation and
-    lacks.
-    """
+    """A line on the checkpoints that a run should have and lacks."""
     kept = {*run.checkpoint_steps()}
     due = scheduled(run.config.training, last, is_done)
     missing = (str(step) for step in due if step not in kept)
@@ -129,9 +123,7 @@ def disagreements(run: Run, findings: Findings) -> Iterator[str]:
 def _disagreement(
     finding: Finding, heads: set[Head], discovery: Discovery | None
 ) -> str | None:
-    """The other model or circuit that a finding is about; None if it is about the
-    run's.
-    """
+    """The other model or circuit that a finding is about; None if there is none."""
     other = "is of another model than config.json"
     strange = [head for head in heads_in(finding, heads) if head not in heads]
     if strange:
@@ -146,9 +138,7 @@ def _disagreement(
 
 
 def _of_another_task(run: Run, findings: Findings) -> Iterator[str]:
-    """Lines on findings with steps that the run does not come to, or of other roles or
-    hops.
-    """
+    """Lines on findings with steps, roles or hops that the run does not have."""
     discovery = findings.get(Discovery)
     timeline = findings.get(Timeline)
     certificate = findings.get(Certificate)
@@ -198,9 +188,7 @@ def unknown_relations(run: Run, findings: Findings) -> Iterator[str]:
 
 
 def circuits_in(finding: Any) -> list[Circuit]:
-    """What a finding says of every head of a model; empty if it speaks of paths
-    alone.
-    """
+    """A finding's part on every head of a model; empty if it is on paths alone."""
     if isinstance(finding, MinimalCircuits):
         return [finding.idle]
     return [finding.circuit] if isinstance(finding, Discovery | Certificate) else []

@@ -1,6 +1,4 @@
-"""Ways to a model's circuit: a search among what its task names, heads read blind, all
-sets.
-"""
+"""Ways to a model's circuit: search, blind reading, attribution, all sets."""
 
 from typing import TYPE_CHECKING
 

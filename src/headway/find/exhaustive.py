@@ -1,5 +1,4 @@
-"""Every circuit among some candidate paths, by judging sets of paths, the smallest
-first.
+"""Every circuit among candidate paths, by judging sets, the smallest first.
 
 A set of paths *serves* if what it costs is below a limit: here the cost of exchanging
 all that is beside it, with its heads attending along its paths alone. It is *minimal*
@@ -202,8 +201,7 @@ def every_circuit(
     seed: int | None = None,
     watch: Callable[[int, int, int], None] = lambda *_: None,
 ) -> MinimalCircuits:
-    """All minimal circuits of a trained model, made of the paths that `discover` may
-    choose from.
+    """All minimal circuits of a trained model among the candidates of `discover`.
 
     Candidates are the paths along which a head sends at least 0.1 of its attention on
     average, but for those of the last layer that end where no answer is read. A circuit
@@ -287,8 +285,7 @@ def _every(
 def told_apart(
     exchange: Exchange, sets: Sequence[tuple[AttentionPath, ...]]
 ) -> list[tuple[AttentionPath, ...]]:
-    """The first of some circuits that lead to the same cells, in the sequences and
-    their partners.
+    """The first of the circuits that lead to the same cells, partners included.
 
     No exchange tells such circuits apart.
     """
@@ -369,8 +366,7 @@ class Exhaustive:
         self._lower: dict[tuple[int, int], list[Chosen]] = {}
 
     def search(self, first: bool = False) -> list[Chosen]:
-        """The minimal sets, the smallest first; ends early if there would be too much
-        to judge.
+        """The minimal sets, the smallest first; fewer if there is too much to judge.
 
         With `first`, the smallest size at which a set serves is the last.
         """
@@ -403,9 +399,7 @@ class Exhaustive:
         return any(smaller <= paths for smaller in self.minimal)
 
     def _serving_below(self, layers: Sequence[int], size: int) -> list[Chosen]:
-        """The sets of a size in some layers that serve with those above free, judged
-        once.
-        """
+        """The sets of a size in some layers that serve with those above free."""
         key = len(layers), size
         if key not in self._lower:
             sets = self._sets(layers, size)
@@ -435,9 +429,7 @@ class Exhaustive:
     def mechanisms(
         self, chosen: Chosen, above: int | None = None
     ) -> dict[Head, Mechanism]:
-        """The mechanisms of a set; heads above a layer that have candidates are left
-        free.
-        """
+        """The mechanisms of a set; above a layer, heads with candidates are free."""
         replaced = Circuit.of(chosen, self.idle)
         return {
             head: mechanism

@@ -27,9 +27,7 @@ from headway.replace.subject import device_of
 from headway.training.environment import generator_for
 
 FOLLOWS = 0.8
-"""A head follows a relation if so much of its attention lies where the relation would
-have it.
-"""
+"""The least share of attention where its relation leads for a head to follow it."""
 
 LEAST = 64
 """Sequences, each with a partner, that heads are exchanged on at least."""
@@ -101,9 +99,7 @@ def follows(bench: Bench, head: Head) -> bool:
 
 
 def _how_many(costs_of: CostsOf, omitted: Sequence[Head], left: Sequence[Head]) -> int:
-    """The number of heads left, from the first, that can be spared along with those
-    found.
-    """
+    """The number of first heads left that can be omitted along with the others."""
 
     def possible(count: int) -> bool:
         (cost,) = costs_of([[*omitted, *left[:count]]])
@@ -113,9 +109,7 @@ def _how_many(costs_of: CostsOf, omitted: Sequence[Head], left: Sequence[Head]) 
 
 
 def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
-    """The costs of sets of heads: exchanged, or by their mean patterns, whichever is
-    more.
-    """
+    """The costs of sets of heads: of exchange or of mean patterns, the larger."""
     exchanged = [Change(dict.fromkeys(heads, WHOLE_HEAD)) for heads in sets]
     by_mean = [Change({}, dict.fromkeys(heads, Mean())) for heads in sets]
     both = zip(costs.of(exchanged), costs.of(by_mean), strict=True)

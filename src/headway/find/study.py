@@ -66,8 +66,7 @@ def discover(
     seed: int | None = None,
     watch: Callable[[float], None] = lambda _: None,
 ) -> Discovery:
-    """Finds a mechanism for every head of a trained model, and measures the evidence
-    for them.
+    """Finds a mechanism for every head of a trained model, and the evidence.
 
     Where a task says what heads may look at, paths are searched for among that. If the
     circuit is not enough (see `verdicts`), heads are read as of any other task. What is
@@ -230,9 +229,7 @@ class _Study:
 
     @property
     def forwards(self) -> float:
-        """The cost so far, in forward passes over as many sequences as were asked
-        for.
-        """
+        """The cost so far, in forward passes over the sequences asked for."""
         cost = sum(bench.forwards * bench.sequences for bench in self.benches)
         return cost / self.options.sequences
 
@@ -287,9 +284,7 @@ class _Study:
         return read if is_better else told
 
     def cost_beside(self, attempt: Attempt) -> float:
-        """The cost of exchanging all that is beside a circuit; 0 if that cannot be
-        known.
-        """
+        """The cost of exchanging all beside a circuit; 0 if that cannot be known."""
         cost, passes = cost_beside(
             self.subject, attempt.circuit, self.options.sequences
         )
@@ -297,9 +292,7 @@ class _Study:
         return cost
 
     def measured(self, best: Attempt) -> Discovery:
-        """A circuit with the evidence for it, on sequences that the search did not
-        see.
-        """
+        """A circuit with its evidence, on sequences that the search did not see."""
         subject, patterns = self.subject, best.bench.patterns
         way = best.way.again(best.bench, best.circuit)
         rows = patterns.rows
@@ -362,9 +355,7 @@ def attention_of(attempt: Attempt, task: Task) -> Attention:
 def circuit_file(
     run: Run, step: int | None = None, circuit: Circuit | None = None
 ) -> str:
-    """The file in which `discover` leaves its findings in a run's folder, for these
-    arguments.
-    """
+    """The file in a run's folder for `discover` with these arguments."""
     if circuit is not None:
         return GIVEN
     last = step is None or step == run.checkpoint_steps()[-1]
@@ -372,9 +363,7 @@ def circuit_file(
 
 
 def _keep(run: Run, name: str, about: dict[str, Any], discovery: Discovery) -> None:
-    """Leaves a discovery in a run's folder, and removes what is about another
-    circuit.
-    """
+    """Writes a discovery into a run's folder, and removes other circuits' findings."""
     data, known = {**about, **discovery.to_json()}, run.read("circuit.json")
     if name == "circuit.json" and known != data:
         for file in FINDINGS.keys() - {name}:

@@ -97,9 +97,7 @@ class Told(Way):
         return searched(bench, yardstick, self.candidate_attention, self.stays)
 
     def again(self, bench: Bench, circuit: Circuit) -> "Told":
-        """If the circuit has paths from roles to themselves, these are searched from
-        the start.
-        """
+        """Whether paths from roles to themselves are searched from the start."""
         return replace(self, stays=uses_stays(bench.patterns, circuit))
 
 

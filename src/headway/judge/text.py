@@ -85,9 +85,7 @@ def without_paths(circuit: Circuit) -> str:
 
 
 def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
-    """Verdicts one below the other: name, word, reason, and the line to type next (see
-    `Next`).
-    """
+    """Verdicts: name, word, reason, and the line to type next (see `Next`)."""
     column = max(len(verdict.name) for verdict in given) + 2
     indent = " " * (column + 5)
     lines = list[str]()
@@ -116,9 +114,7 @@ def beside_lines(discovery: Discovery) -> list[str]:
 
 
 def flow_line(discovery: Discovery) -> str:
-    """The size of the circuit beside the flow minimum, and what the theory says of its
-    paths.
-    """
+    """The size of the circuit beside the flow minimum, and the theory of its paths."""
     evidence = discovery.evidence
     heads = counted(len(discovery.circuit.useful_heads), "useful head")
     layers = counted(len(discovery.circuit.useful_layers), "layer")
@@ -194,9 +190,7 @@ def _interval(ends: tuple[float, float]) -> str:
 def path_table(
     discovery: Discovery, emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
-    """Every path of a circuit: its attention, its cost, the loss without it, its
-    emergence.
-    """
+    """Every path of a circuit: attention, cost, loss without it, emergence."""
     trials = discovery.evidence.trials
     judgement = discovery.evidence.judgement
     costs = judgement.paths if judgement else {}

@@ -1,5 +1,4 @@
-"""The verdicts on a circuit, as data: which follow from what changes cost, and why;
-what is next.
+"""The verdicts on a circuit, as data: their reasons, and what to do next.
 
 Every view shows this list.
 """
@@ -155,9 +154,7 @@ def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
 
 
 def _not_enough(discovery: Discovery, because: str) -> Verdict:
-    """The verdict where exchanging all else costs: it names the head that is replaced
-    worst.
-    """
+    """The verdict where exchanging all else costs: it names the worst head."""
     own = discovery.intact_loss
     alone = {
         head: loss for head, loss in discovery.evidence.alone.items() if loss > own

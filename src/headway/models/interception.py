@@ -102,9 +102,7 @@ class Place(NamedTuple):
         return whole
 
     def _parts(self, heads: Tensor, length: int) -> tuple[Span, Span, list[int]]:
-        """Positions that are queries, those that are keys, and the keys that are no
-        position.
-        """
+        """Positions that are queries, or keys, and keys that are no position."""
         spans = list[Span]()
         for start, count in zip(self, heads.shape[-2:], strict=True):
             first = count - length if start == LAST else start
@@ -227,9 +225,7 @@ class Interception(TorchFunctionMode):
         self.scores: MutableMapping[Tensor, frozenset[Scores]] = (
             WeakTensorKeyDictionary()
         )
-        """Sets of `Scores` that tensors are made of, up to the product with the
-        values.
-        """
+        """Sets of `Scores` that tensors derive from, up to the product with values."""
         self.softmaxes: MutableMapping[Tensor, frozenset[int]] = (
             WeakTensorKeyDictionary()
         )
@@ -394,9 +390,7 @@ class Interception(TorchFunctionMode):
     def _is_over_keys(
         self, result: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
     ) -> bool:
-        """Tell whether a softmax, given as it was called, is one of scores over
-        keys.
-        """
+        """Tell whether a softmax, as it was called, is one of scores over keys."""
         square = result.ndim > 3 and result.shape[-2:] == (self.length, self.length)
         known = square or input in self.scores
         return dim in (-1, result.ndim - 1) and self._has_batch(result) and known
@@ -574,9 +568,7 @@ def is_activation(tensor: Tensor) -> bool:
 
 
 def _is_made_of(out: Tensor, tensor: Tensor) -> bool:
-    """Tell by shapes whether something may be a tensor's entries, with further keys, or
-    shares.
-    """
+    """Tell by shapes whether something may be a tensor's entries or shares."""
     if out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]:
         return True
     return tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
@@ -616,9 +608,7 @@ def summed_over(
 def _turned_in(
     equation: object, given: list[Tensor], pattern: Tensor, values: Tensor
 ) -> Turned:
-    """The layout of a pattern that meets values in an `einsum`, both among its
-    operands.
-    """
+    """The layout of a pattern that meets values in an `einsum`."""
     terms, kept = _terms(equation, given)
     letters = terms[id(pattern)].removeprefix("...")
     keys = set(letters) - set(kept)
@@ -634,9 +624,7 @@ def _turned_in(
 
 
 def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
-    """The letters of the operands of an equation of `einsum`, by identity, and those of
-    its sum.
-    """
+    """The letters of an `einsum`: of its operands, by identity, and of its sum."""
     written = str(equation).replace(" ", "")
     terms, _, kept = written.partition("->")
     each = zip(given, terms.split(","), strict=False)
@@ -651,9 +639,7 @@ def _called(
     pair: tuple[Tensor, Tensor],
     *new: Tensor,
 ) -> Tensor:
-    """The outcome of a function with a pair of tensors among its arguments
-    exchanged.
-    """
+    """The outcome of a function with two of its tensors exchanged."""
     by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
     named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
     given = _exchanged(args, by_id)

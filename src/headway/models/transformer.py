@@ -1,5 +1,4 @@
-"""The transformer: pre-LN, with one tap through which every attention pattern can be
-seen and cut.
+"""The transformer: pre-LN, with one tap for every attention pattern.
 
 inputs [batch, position, d_input], of vectors
   → Linear → residual stream [batch, position, d_model]
@@ -150,9 +149,7 @@ class Norm(nn.LayerNorm):
 
 
 class Block(nn.Module):
-    """One layer: attention, then an MLP if there is one, each added to the residual
-    stream.
-    """
+    """One layer: attention, then perhaps an MLP, each added to the stream."""
 
     hook_resid_mid: HookPoint
     hook_mlp_out: HookPoint
@@ -206,8 +203,7 @@ def norm_of(config: TransformerConfig) -> nn.Module:
 
 
 class Transformer(Hooked):
-    """A transformer that reads and writes vectors, or tokens, at its last `n_read`
-    positions.
+    """A transformer of vectors or tokens, read at its last `n_read` positions.
 
     Args:
         config: its shape.
@@ -261,8 +257,7 @@ class Transformer(Hooked):
     def forward(
         self, inputs: Inputs, tap: Tap | None = None, layers: int | None = None
     ) -> Float[Tensor, "batch read d_target"]:
-        """Predicts at the read-out positions; every layer's attention passes through
-        `tap`.
+        """Predicts at the read-out positions; attention passes through `tap`.
 
         Sequences may be shorter than `n_positions`. With `layers`, the first so many
         are all that there is.
@@ -313,9 +308,7 @@ class Transformer(Hooked):
     def read(
         self, stream: Float[Tensor, "batch position d_model"]
     ) -> Float[Tensor, "batch read d_target"]:
-        """The read-out of a residual stream; it is meant for that after the last
-        layer.
-        """
+        """The read-out of a residual stream, as it is after the last layer."""
         if not is_watched(self.ln_final):
             stream = stream[:, -self.n_read :]
         stream = self.ln_final(stream)
@@ -411,9 +404,7 @@ def _orthonormal(model: Transformer, generator: torch.Generator) -> None:
 
 
 def _require_room(model: Transformer, count: int) -> None:
-    """Makes sure that so many embeddings, and what heads make of them, can all be
-    orthonormal.
-    """
+    """Makes sure that embeddings, and what heads make of them, can be orthonormal."""
     config = model.config
     inner = config.n_heads * config.head_width
     is_of_tokens = isinstance(model.embed, nn.Embedding)
@@ -435,9 +426,7 @@ def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:
 def _associative(
     name: str, weight: Tensor, n_layers: int, generator: torch.Generator
 ) -> None:
-    """Sets weights that are to learn to zero, and others so that they pass the stream
-    on whole.
-    """
+    """Zeroes the weights that are to learn; others pass the stream on whole."""
     if name.endswith("attn.qkv.weight"):
         query, key, value = weight.chunk(3)
         nn.init.eye_(query)

@@ -1,6 +1,4 @@
-"""Mechanisms, patterns and exchange in the place of heads, and the outputs of a model
-with them.
-"""
+"""Mechanisms, patterns and exchange in the place of heads, and the outputs."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,4 @@
-"""Subjects of study: a model with a tap and its task, those of a run or others, and a
-circuit.
-"""
+"""Subjects of study: a model with a tap, its task, perhaps its run."""
 
 import hashlib
 import inspect
@@ -44,9 +42,7 @@ CHUNK = 512
 """Fresh sequences that are drawn and judged at once."""
 
 MEAN_OVER = 128
-"""Sequences over which heads' patterns are averaged, where a circuit uses mean
-patterns.
-"""
+"""Sequences to average heads' patterns over, where mean patterns are used."""
 
 
 @dataclass(frozen=True)
