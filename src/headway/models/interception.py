@@ -233,7 +233,7 @@ class Interception(TorchFunctionMode):
         product.
         """
         self.site_of: list[int | None] = []
-        """The site of every softmax over keys; None if it is late."""
+        """Sets of softmaxes, by number, that tensors derive from, up to there."""
         self.keys_of: list[int] = []
         """The number of keys that every softmax is over."""
         self.caught: MutableMapping[Tensor, tuple[int, Tensor]] = (

@@ -146,9 +146,7 @@ def on_node(folder: Path, trusted: Source | None, command: Sequence[str]) -> str
 
 
 def require_reachable(address: str) -> None:
-    """Raises `HeadwayError` unless something answers at an address; Ray would try for
-    minutes.
-    """
+    """Raises `HeadwayError` unless an address answers; Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")

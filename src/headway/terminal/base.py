@@ -21,9 +21,7 @@ INDENT = " " * 11
 
 
 def console() -> Console:
-    """The terminal, at most 80 columns wide, so that output reads the same
-    everywhere.
-    """
+    """The terminal, at most 80 columns wide, so that all output reads the same."""
     out: Any = sys.stdout
     if isinstance(out, Screen):
         out = Screen(out.stream, out.losses, drawing=True)

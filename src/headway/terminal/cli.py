@@ -87,8 +87,7 @@ def ending(error: BaseException) -> tuple[int, str]:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises a `KeyboardInterrupt`, or ends the program while a module is being
-    imported.
+    """Raises a `KeyboardInterrupt`, or ends the program during an import.
 
     An import that is interrupted can fail in any way, and nothing has begun yet that
     could be finished.
@@ -242,9 +241,7 @@ def _standing_alone(parameter: inspect.Parameter, several: bool) -> dict[str, An
 
 
 def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """The use of every argument of a function, or field of a class, as its docstring
-    says.
-    """
+    """The use of every argument or field, as a docstring says."""
     from docstring_parser import parse
 
     about: dict[str, str] = {}

@@ -41,9 +41,7 @@ def print_summary(
 
 
 def said_of_training(run: Run) -> list[str]:
-    """The model and how long it was trained, its losses at the end, and the
-    curriculum.
-    """
+    """The model, its training, its losses at the end, and the curriculum."""
     model = run.config.transformer
     outcome = run.outcome() or {}
     heads = counted(model.n_heads, "head")
@@ -120,9 +118,7 @@ def said_of_minimum(discovery: Discovery, flow: Flow | None) -> str:
 
 
 def said_of_every(every: MinimalCircuits) -> str:
-    """The number of minimal circuits, and a word if not all sets of paths were
-    judged.
-    """
+    """The number of minimal circuits, and a word if not all sets were judged."""
     count = counted(len(every.circuits), "minimal circuit")
     among = counted(len(every.candidates), "candidate path")
     searched = (

@@ -1,6 +1,4 @@
-"""The theory on the terminal: bounds as a table, and who holds what after every
-layer.
-"""
+"""The theory on the terminal: bounds, and holdings after every layer."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -117,8 +115,7 @@ def print_table(
 
 
 def print_flow(flow: Flow, causal: bool, title: str) -> None:
-    """Print the symbols that roles hold after every layer, and a circuit with as few
-    layers.
+    """Print the symbols of roles after every layer, and a smallest circuit.
 
     Args:
         flow: the problem.
@@ -159,8 +156,7 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
 
 
 def print_run(run: Run) -> None:
-    """Print the holdings of a run's positions after each layer, by the circuit that was
-    found.
+    """Print the holdings of a run's positions after each layer of its circuit.
 
     Args:
         run: in whose folder a circuit was left.
@@ -245,9 +241,7 @@ def held_said(pieces: frozenset[str]) -> str:
 def spans(
     numbers: Iterable[int], kind: Callable[[int], object]
 ) -> Iterator[tuple[int, ...]]:
-    """First and last of each stretch of neighbours that are of one kind; of a single
-    one, it.
-    """
+    """First and last of each stretch of alike neighbours; of a single one, it."""
     stretches = list[list[int]]()
     for number in sorted(set(numbers)):
         last = stretches[-1][-1] if stretches else None

@@ -145,9 +145,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Elsewhere(TrainingConfig):
-    """Training by a loop of one's own, of which nothing more is known (see
-    `Recorder`).
-    """
+    """Training by a loop of one's own, otherwise unknown (see `Recorder`)."""
 
 
 @dataclass(frozen=True)
@@ -223,9 +221,7 @@ def from_dict(data: Any) -> RunConfig:
 
 
 def parts(config: RunConfig) -> dict[str, Any]:
-    """The parts that hold a config's fields, by what is put before their names, such as
-    `task.`.
-    """
+    """The parts of a config by the prefix of their fields, such as `task.`."""
     training = config.training
     sections = {"task.": config.task, "model.": config.model}
     if not isinstance(training, Elsewhere):

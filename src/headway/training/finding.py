@@ -12,15 +12,11 @@ PLAN = "plan.json"
 """The file that a sweep's folder holds beside its runs."""
 
 LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.json")
-"""Files that tell a run's folder that has lost its config from folders of other
-things.
-"""
+"""Files that mark a run's folder even without its config."""
 
 
 LEVELS = 3
-"""Levels at which runs may lie below a folder: runs in a sweep in a folder of
-sweeps.
-"""
+"""Levels of folders above runs: sweeps, and folders of sweeps."""
 
 
 def run_folders(
@@ -91,16 +87,12 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
-    """Tell whether something is a link that leads out of a folder without links in its
-    path.
-    """
+    """Tell whether a link leads out of a folder without links in its path."""
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _names_in(folder: Path, root: Path | None) -> list[str]:
-    """The names of the folders in a folder, but for hidden ones and those out of a
-    root.
-    """
+    """The names of folders in a folder, but for hidden ones and those outside."""
     if not is_there(folder):
         raise HeadwayError(f"{folder}: there is no such folder")
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:

@@ -97,9 +97,7 @@ def _collected(
     generator: torch.Generator,
     is_wanted: Callable[[bytes], bool],
 ) -> tuple[Tensor, ...] | None:
-    """The first so many draws whose sequences are wanted, by their marks; None if too
-    few are.
-    """
+    """The first draws with wanted marks; None if there are too few."""
     parts = list[tuple[Tensor, ...]]()
     kept = drawn = in_vain = 0
     while kept < count:

@@ -1,6 +1,4 @@
-"""Verbs that find a run's circuit, judge it, date its paths, and clamp them one by
-one.
-"""
+"""Verbs that find a run's circuit, judge it, date its paths, and clamp them."""
 
 import sys
 from collections.abc import Mapping
@@ -131,9 +129,7 @@ def _certify(runs: list["Run"], how: How) -> None:
 
 
 def _search(runs: list["Run"], how: How, all: bool) -> None:
-    """Finds or measures the circuits of runs, with `all` every minimal one, and
-    compares them.
-    """
+    """Finds or measures the circuits of runs, with `all` every minimal one."""
     from headway import terminal
     from headway.find import circuit_file, discover
     from headway.judge.text import of_discovery
@@ -163,9 +159,7 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
 
 
 def _print_every(run: "Run", discovery: "Discovery", how: How) -> None:
-    """Finds every minimal circuit, or those about the circuit in a file that was
-    measured.
-    """
+    """Finds every minimal circuit, or those about a measured circuit in a file."""
     from headway import terminal
     from headway.find import every_circuit
 
@@ -182,9 +176,7 @@ def _print_every(run: "Run", discovery: "Discovery", how: How) -> None:
 
 
 def _note_older_report(run: "Run", how: How) -> None:
-    """Says how to draw a run's report again, if what it shows is no longer what was
-    found.
-    """
+    """Says how to draw a run's report again, if it is outdated."""
     of_run = "circuit" not in how and "step" not in how
     if of_run and (run.folder / "report.html").exists():
         print(f"its report is older; draw it again: {command('report', run.folder)}")

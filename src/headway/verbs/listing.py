@@ -32,9 +32,7 @@ GROUPS = {
     "Scale": {"sweep": "sweeps"},
     "Theory": {"theory": "theory"},
 }
-"""Headway's own verbs by their use, and the files of their functions, imported when
-called.
-"""
+"""Headway's own verbs by their use, and the files of their functions."""
 VERBS = {
     verb: f"headway.verbs.{file}"
     for verbs in GROUPS.values()

@@ -13,9 +13,7 @@ from headway.reading import is_folder
 from headway.verbs import opened
 
 MOST = 5_000
-"""Sets of paths that the demo judges at most in its search for other circuits: some
-seconds.
-"""
+"""The most sets of paths that the demo judges: some seconds."""
 
 
 def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
@@ -146,9 +144,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
 
 
 def _task_named(source: str, fields: Sequence[str], words: Sequence[str]) -> Any:
-    """The task of a recipe or of a file; a class with undeclared fields stays as it
-    is.
-    """
+    """The task of a recipe or file; a class with undeclared fields as it is."""
     from headway.fields import hints_of, read, split, values_in
     from headway.tasks import task_in
     from headway.tasks.checking import undeclared
