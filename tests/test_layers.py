@@ -304,6 +304,48 @@ def test_the_core_loads_few_modules_no_plotting_no_language_model_and_no_compile
     assert (others, compiler) == ("[]", "False")
 
 
+WITHOUT_TORCH = [
+    (["--version"], 0),
+    (["--help"], 0),
+    *(([verb, "--help"], 0) for verb in ("train", "circuit", "report", "sweep")),
+    (["theory", "3"], 2),
+    (["theory", "--depth", "1..8"], 0),
+    (["theory", "--facts", "xyz", "ay", "ax"], 0),
+    (["theory", "--count", "--depth", "2"], 0),
+    (["no-such-verb"], 2),
+    (["train", "--no-such-option"], 2),
+    *(([verb, "no-such-folder"], 2) for verb in ("circuit", "emergence", "depend")),
+    *(([verb, "no-such-folder"], 2) for verb in ("report", "serve", "runs")),
+    (["train", "--resume", "no-such-folder"], 2),
+]
+"""Command lines that are answered at once, and their exit codes."""
+RUN_IN_PROCESS = """
+import io, sys
+sys.stderr = io.StringIO()
+from headway.terminal.cli import main
+try:
+    main(sys.argv[1:])
+    code = 0
+except SystemExit as stop:
+    code = stop.code
+print(code, "torch" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("words", WITHOUT_TORCH, ids=lambda case: " ".join(case[0]))
+def test_what_needs_no_torch_does_not_load_it(words, tmp_path):
+    line, code = words
+    *_, last = python(RUN_IN_PROCESS, *line, cwd=tmp_path).splitlines()
+    assert last == f"{code} False"
+
+
+def test_the_package_and_its_fields_do_not_load_torch():
+    imports = "import sys, headway, headway.fields, headway.theory, headway.text"
+    asked = f"{imports}; headway.minimum_layers(3); print('torch' in sys.modules)"
+    assert python(asked).split() == ["False"]
+    assert python(f"{imports}; headway.fast; print('torch' in sys.modules)") == "True\n"
+
+
 def test_the_rooms_whose_shapes_are_checked_are_there():
     options = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["tool"][
         "pytest"

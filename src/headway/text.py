@@ -4,7 +4,7 @@ import shlex
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -74,6 +74,16 @@ def sparkline(values: Sequence[float], columns: int, top: float = 1.0) -> str:
     edges = [round(i * len(values) / columns) for i in range(columns + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
     return "".join(BLOCKS[min(8, max(0, round(8 * mean / top)))] for mean in means)
+
+
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """Whole numbers in short: 1–4, 7."""
+    by_offset = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
+    parts = list[str]()
+    for _, group in by_offset:
+        first, *more = (number for _, number in group)
+        parts.append(f"{first}–{more[-1]}" if more else str(first))
+    return parts
 
 
 def duration(seconds: float) -> str:

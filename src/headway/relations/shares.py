@@ -2,15 +2,15 @@
 tokens.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.relations.edges import Edges
+from headway.text import ranges as ranges
 
 Shares = Mapping[int, float]
 Attention = Float[Tensor, "sequence query key"]
@@ -210,12 +210,3 @@ def split_of(
         and (len(parts) <= RANGES or by is not None)
     )
     return (", ".join(parts), one, other) if is_clear else None
-
-
-def ranges(numbers: Iterable[int]) -> list[str]:
-    """Whole numbers in short: 1–4, 7."""
-    found: list[str] = []
-    for _, group in groupby(enumerate(sorted(numbers)), lambda one: one[1] - one[0]):
-        first, *more = (number for _, number in group)
-        found.append(f"{first}–{more[-1]}" if more else str(first))
-    return found

@@ -12,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.errors import require
-from headway.reading import is_folder
+from headway.reading import clear_io_errors, is_folder
 from headway.terminal.output import Screen, plain
 from headway.text import width, wrapped
-from headway.training.files import clear_io_errors
 
 INDENT = " " * 11
 

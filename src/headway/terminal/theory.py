@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headway import text
 from headway.errors import HeadwayError
-from headway.judge import saved_discovery
-from headway.relations.shares import ranges
 from headway.terminal.base import columns, console
+from headway.text import ranges
 from headway.theory import (
     Flow,
     Holdings,
@@ -21,7 +21,9 @@ from headway.theory import (
     theorem_1_bound,
     witness,
 )
-from headway.training import Run
+
+if TYPE_CHECKING:
+    from headway.training import Run
 
 TOLD = 64
 """The greatest depth whose positions are printed one by one."""
@@ -155,7 +157,7 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
         out.print(f"Every circuit has at least {minimal.least} paths.")
 
 
-def print_run(run: Run) -> None:
+def print_run(run: "Run") -> None:
     """Print the holdings of a run's positions after each layer of its circuit.
 
     Args:
@@ -164,6 +166,8 @@ def print_run(run: Run) -> None:
     Raises:
         HeadwayError: if no circuit was found yet.
     """
+    from headway.judge import saved_discovery
+
     circuit = saved_discovery(run).circuit
     flow = run.config.task.flow()
     model = run.config.model

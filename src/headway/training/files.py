@@ -22,19 +22,10 @@ from filelock import FileLock, Timeout
 from torch import Tensor
 
 from headway.errors import HeadwayError
+from headway.reading import clear_io_errors as clear_io_errors
+from headway.reading import is_there as is_there
 from headway.reading import opened, parsed, read_bytes
 from headway.userfile import described
-
-
-@contextmanager
-def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turns errors of a failing disk (full, no permission, …) into one line."""
-    try:
-        yield
-    except OSError as error:
-        raise HeadwayError(
-            f"cannot {doing} {path}: {error.strerror or error}"
-        ) from error
 
 
 @contextmanager
@@ -55,25 +46,6 @@ def clear_errors(doing: str) -> Iterator[None]:
 def clear_content_errors(what: object) -> AbstractContextManager[None]:
     """Turns errors in using a file's content into one clear line."""
     return clear_errors(f"{what} is corrupted or of another version:")
-
-
-def is_there(path: Path) -> bool:
-    """Tell whether there is a file or folder.
-
-    Raises:
-        HeadwayError: if that cannot be told, for want of permission or as no file can
-            be called so.
-    """
-    with clear_io_errors(path, "read"):
-        try:
-            path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except ValueError as error:
-            raise HeadwayError(
-                f"{str(path)!r}: no file can have this name ({error})"
-            ) from None
-        return True
 
 
 def refuse_link(path: Path) -> None:

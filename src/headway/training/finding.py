@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headway.errors import HeadwayError
 from headway.fields import natural
-from headway.training.files import clear_io_errors, is_there
+from headway.reading import clear_io_errors, require_there
 
 PLAN = "plan.json"
 """The file that a sweep's folder holds beside its runs."""
@@ -93,8 +93,7 @@ def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
 
 def _names_in(folder: Path, root: Path | None) -> list[str]:
     """The names of folders in a folder, but for hidden ones and those outside."""
-    if not is_there(folder):
-        raise HeadwayError(f"{folder}: there is no such folder")
+    require_there(folder)
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
         shown = [entry for entry in entries if not entry.name.startswith(".")]
         inner = [entry for entry in shown if os.path.isdir(entry)]

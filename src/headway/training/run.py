@@ -42,6 +42,7 @@ from headway.fields import (
 )
 from headway.late import Shown
 from headway.models import Tapped, Transformer, tapped
+from headway.reading import NO_RUN, require_there
 from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
@@ -216,8 +217,8 @@ class Run(Shown):
         """
         if isinstance(folder, Run):
             return folder
-        if not files.is_there(folder := Path(str(folder))):
-            raise HeadwayError(f"{folder}: there is no run folder here")
+        folder = Path(str(folder))
+        require_there(folder, NO_RUN)
         if not files.is_there(folder / "config.json"):
             raise HeadwayError(
                 f"{folder}: not a run folder, or a half-written one: no config.json"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.text import command
-from headway.verbs import opened, require_goes_with
+from headway.verbs import opened, require_goes_with, require_runs
 
 if TYPE_CHECKING:
     from headway.judge import Discovery
@@ -91,6 +91,7 @@ def circuit(
         changed_task: go on although the file of a run's task has changed.
     """
     given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
+    require_runs(*runs)
     from headway.judge.certificate import require_sequences
     from headway.replace.subject import Sequences
 
@@ -192,6 +193,7 @@ def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) ->
         circuit: a file with a circuit to date instead; it is kept if none has been
             found.
     """
+    require_runs(run)
     from headway.dynamics import emergence
 
     print(emergence(opened(run), circuit, sequences=sequences))
@@ -220,6 +222,7 @@ def depend(
         workers: trainings side by side; by default as many as there are cores for.
         retry_failed: try failed trainings again.
     """
+    require_runs(*runs)
     from headway import sweeps, terminal
 
     those = [opened(run) for run in runs]

@@ -10,7 +10,7 @@ from typing import Any
 
 from headway.errors import HeadwayError
 from headway.reading import is_folder
-from headway.verbs import opened
+from headway.verbs import opened, require_runs
 
 MOST = 5_000
 """The most sets of paths that the demo judges: some seconds."""
@@ -86,6 +86,8 @@ def train(
         raise HeadwayError(
             f"--resume continues a run as it was begun: {given} cannot be changed"
         )
+    if resume is not None:
+        require_runs(resume)
     from headway import terminal, training
     from headway.training.recipes import config_asked_for
 
