@@ -17,7 +17,7 @@ from headway.tasks import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
-    {"errors", "late", "settings"},
+    {"errors", "late", "settings", "version"},
     {"fields", "intervals", "reading", "text"},
     {"userfile"},
     {"relations"},

@@ -22,6 +22,7 @@ from headway.errors import HeadwayError, nearest
 from headway.terminal.output import screen_on
 from headway.text import command, width, wrapped
 from headway.verbs.listing import VERBS, function_of, usage
+from headway.version import __version__
 
 KEEPING = ("ask", "depend", "sweep")
 """Verbs that keep what is done, so that the same command goes on where it was."""
@@ -116,9 +117,7 @@ def dispatch(args: list[str]) -> None:
     verb = args[0]
     rest = args[1:]
     if verb == "--version":
-        from importlib import metadata
-
-        print(metadata.version("headway"))
+        print(__version__)
         return
     function = function_of(verb)
     parser = Parser(function, verb)

@@ -12,11 +12,12 @@ import platform
 import re
 import sys
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from headway.version import __version__
 
 
 def seed_of(*purpose: object) -> int:
@@ -47,7 +48,7 @@ def describe_environment(device: str, threads: int) -> dict[str, Any]:
     command = [Path(sys.argv[0]).name, *sys.argv[1:]]
     started = datetime.now(UTC)
     return {
-        "headway": metadata.version("headway"),
+        "headway": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.platform(),
