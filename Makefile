@@ -46,14 +46,14 @@ arena: $(ARENA_READY)  ## every method on every model with a known circuit, in a
 test-arena: $(ARENA_READY)  ## the tests of the arena, those against Tracr among them
 	OMP_NUM_THREADS=1 $(ARENA)/bin/pytest tests/experiments/arena
 
-notebooks: $(READY)  ## run docs/notebooks from top to bottom, and keep what they show
+notebooks: $(TESTS_READY)  ## run docs/notebooks from top to bottom, and keep what they show
 	OMP_NUM_THREADS=1 $(BIN)/python docs/notebooks/execute.py
 
-package: $(READY)  ## wheel and source distribution, in dist/
+package: $(TESTS_READY)  ## wheel and source distribution, in dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 
-docs: $(READY)  ## the documentation as a site, in site/
+docs: $(TESTS_READY)  ## the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 bench: $(LENS_READY)  ## ratios, side by side on this machine, TransformerLens among them
@@ -62,13 +62,13 @@ bench: $(LENS_READY)  ## ratios, side by side on this machine, TransformerLens a
 gpu: $(READY)  ## what a GPU is worth, and the paper at its own scale: nine minutes on one
 	$(BIN)/python benchmarks/gpu.py
 
-format: $(READY)
+format: $(TESTS_READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
 	touch $(READY)
 
 $(TESTS_READY): $(READY)

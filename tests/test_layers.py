@@ -17,7 +17,7 @@ from headway.tasks import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
-    {"errors", "late", "settings"},
+    {"errors", "late", "settings", "version"},
     {"fields", "intervals", "reading", "text"},
     {"userfile"},
     {"relations"},
@@ -181,6 +181,46 @@ def test_everything_offered_is_there(module):
         package.nothing  # noqa: B018
 
 
+def names_imported_by(package: ModuleType) -> set[tuple[str, str]]:
+    """The names that a package imports from its modules, and the modules' names."""
+    tree = ast.parse(Path(str(package.__file__)).read_text())
+    from_modules = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith(f"{package.__name__}.")
+        and node.module != "headway.late"
+    ]
+    return {
+        (str(node.module).removeprefix(f"{package.__name__}."), alias.name)
+        for node in from_modules
+        for alias in node.names
+    }
+
+
+WITH_HOMES = sorted(
+    ".".join(path.relative_to(SOURCE.parent).parent.parts)
+    for path in SOURCE.rglob("__init__.py")
+    if "late(__name__, HOMES)" in path.read_text()
+)
+
+
+@pytest.mark.parametrize("name", WITH_HOMES)
+def test_the_homes_of_names_are_the_modules_that_type_checkers_see(name):
+    package = import_module(name)
+    listed = [
+        (home, offered)
+        for home, names in package.HOMES.items()
+        for offered in names.split()
+    ]
+    assert set(listed) == names_imported_by(package)
+    assert len({offered for _, offered in listed}) == len(listed)
+
+
+def test_packages_with_homes_are_looked_for_where_they_are():
+    assert {"headway", "headway.judge", "headway.theory"} <= {*WITH_HOMES}
+
+
 def is_public(whole: str) -> bool:
     """Tell whether a name is offered by headway, or one level down."""
     module, _, name = whole.rpartition(".")
@@ -259,6 +299,48 @@ def test_the_core_loads_few_modules_no_plotting_no_language_model_and_no_compile
     assert int(few) <= MOST_MODULES
     assert others == "[]"
     assert compiler == "False"
+
+
+WITHOUT_TORCH = [
+    (["--version"], 0),
+    (["--help"], 0),
+    *(([verb, "--help"], 0) for verb in ("train", "circuit", "report", "sweep")),
+    (["theory", "3"], 2),
+    (["theory", "--depth", "1..8"], 0),
+    (["theory", "--facts", "xyz", "ay", "ax"], 0),
+    (["theory", "--count", "--depth", "2"], 0),
+    (["no-such-verb"], 2),
+    (["train", "--no-such-option"], 2),
+    *(([verb, "no-such-folder"], 2) for verb in ("circuit", "emergence", "depend")),
+    *(([verb, "no-such-folder"], 2) for verb in ("report", "serve", "runs")),
+    (["train", "--resume", "no-such-folder"], 2),
+]
+"""Command lines that are answered at once, and their exit codes."""
+RUN_IN_PROCESS = """
+import io, sys
+sys.stderr = io.StringIO()
+from headway.terminal.cli import main
+try:
+    main(sys.argv[1:])
+    code = 0
+except SystemExit as stop:
+    code = stop.code
+print(code, "torch" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("words", WITHOUT_TORCH, ids=lambda case: " ".join(case[0]))
+def test_what_needs_no_torch_does_not_load_it(words, tmp_path):
+    line, code = words
+    *_, last = python(RUN_IN_PROCESS, *line, cwd=tmp_path).splitlines()
+    assert last == f"{code} False"
+
+
+def test_the_package_and_its_fields_do_not_load_torch():
+    imports = "import sys, headway, headway.fields, headway.theory, headway.text"
+    asked = f"{imports}; headway.minimum_layers(3); print('torch' in sys.modules)"
+    assert python(asked).split() == ["False"]
+    assert python(f"{imports}; headway.fast; print('torch' in sys.modules)") == "True\n"
 
 
 def test_the_rooms_whose_shapes_are_checked_are_there():

@@ -18,7 +18,6 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from headway.late import offered as named
 from headway.report.page import html
 from headway.report.schema import ADAPTER
 from headway.verbs.listing import VERBS, added_verbs
@@ -152,21 +151,21 @@ ALIASES = ("typing", "types", "collections.abc", "builtins")
 
 
 def offered(room: str) -> list[str]:
-    """The names that a module offers, but for what it only passes on from other
-    packages.
+    """The names that a module offers, or its own functions if it does not say so.
+
+    Types of other packages that are only passed on are left out.
     """
-    found = import_module(room)
-    known = vars(found).items()
-    own = [
-        x
-        for x, one in known
-        if isinstance(one, FunctionType) and one.__module__ == found.__name__
+    module = import_module(room)
+    functions = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType)
+        and value.__module__ == room
+        and not name.startswith("_")
     ]
-    names = sorted(getattr(found, "__all__", ())) or sorted(
-        {*own, *(x for x, _ in named(found))} - {x for x in own if x[0] == "_"}
-    )
+    names = sorted(getattr(module, "__all__", functions))
     homes = {
-        name: getattr(getattr(found, name), "__module__", "headway") for name in names
+        name: getattr(getattr(module, name), "__module__", "headway") for name in names
     }
     return [name for name in names if homes[name].startswith(("headway", *ALIASES))]
 

@@ -1,5 +1,4 @@
-"""The attention heads of a small transformer: their circuit, the evidence, and their
-dates.
+"""The attention heads of a small transformer: circuit, evidence and dates.
 
 from headway import discover, emergence, fast, train
 
@@ -48,4 +47,19 @@ if TYPE_CHECKING:
     from headway.training import resume as resume
     from headway.training import train as train
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "dynamics": "emergence",
+    "errors": "HeadwayError",
+    "find": "discover every_circuit",
+    "judge": "certify",
+    "models": "Transformer TransformerConfig tapped",
+    "replace": "Circuit patch patch_all",
+    "report": "write_report",
+    "report.cells": "widget",
+    "report.figures.saving": "figure",
+    "sweeps": "depend sweep",
+    "tasks": "IGNORE_INDEX Batch Edges Task Tokens Vectors check_task",
+    "theory": "minimum_layers",
+    "training": "Recorder Run RunConfig TrainingConfig fast own resume train",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

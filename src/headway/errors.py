@@ -1,6 +1,4 @@
-"""The one error a user can cause, the checks that raise it, and notes that fail
-nothing.
-"""
+"""The one error a user can cause, the checks that raise it, and notes."""
 
 import sys
 from collections.abc import Iterable
@@ -44,9 +42,7 @@ def shown(value: Any, most: int = 120) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Of known names the one that may have been meant: ` (did you mean train?)`, or
-    nothing.
-    """
+    """The known name nearest to one: ` (did you mean train?)`, or nothing."""
     near = get_close_matches(name, [*known], n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 

@@ -100,8 +100,7 @@ def to_json(value: Any) -> dict[str, Any]:
 
 
 def found_in(cls: type[T], data: Any, where: str) -> T:
-    """The findings that `to_json` wrote; what data has beyond the fields is passed
-    over.
+    """The findings that `to_json` wrote; further fields of the data are ignored.
 
     Args:
         cls: the dataclass.
@@ -129,9 +128,7 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
 
 
 class Finding:
-    """A frozen dataclass whose fields are what was found, kept in one file of a run's
-    folder.
-    """
+    """A frozen dataclass of findings, kept in one file of a run's folder."""
 
     FILE: ClassVar[str]
 
@@ -148,10 +145,8 @@ class Finding:
         """
         return found_in(cls, data, cls.FILE)
 
-    def is_of(self, found: Any) -> bool:
-        """True if it is about the circuit that was discovered, however it was
-        measured.
-        """
+    def is_of(self, discovery: Any) -> bool:
+        """True if it is about the circuit that was discovered."""
         return False
 
 
@@ -203,13 +198,13 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def described(hint: Any) -> str:
-    """The values that an annotation allows, in words: `a whole number of at least
-    1`.
-    """
+    """The values that an annotation allows: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         bounds = [
-            BOUNDS[type(x)].format(*astuple(x)) for x in args[1:] if type(x) in BOUNDS
+            BOUNDS[type(bound)].format(*astuple(bound))
+            for bound in args[1:]
+            if type(bound) in BOUNDS
         ]
         return " ".join([described(args[0]), " and ".join(bounds)]).strip()
     if origin is Literal:
@@ -264,19 +259,18 @@ def values_in(
         HeadwayError: if there is no such field, one is named twice, or a value is not
             allowed.
     """
-    found: dict[str, Any] = {}
+    value_of: dict[str, Any] = {}
     for name, value in given:
-        if (whole := named(name, hints)) in found:
+        if (whole := named(name, hints)) in value_of:
             raise HeadwayError(
                 f"{whole} is named twice: several values are written 1,2,4 or 1..8"
             )
-        found[whole] = reader(whole, value, hints[whole])
-    return found
+        value_of[whole] = reader(whole, value, hints[whole])
+    return value_of
 
 
 def named(name: str, fields: Iterable[str]) -> str:
-    """The whole name of a field, of which the last part may be given alone if no other
-    has it.
+    """The whole name of a field; its last part is enough if no other has it.
 
     Args:
         name: as it was written.
@@ -286,15 +280,17 @@ def named(name: str, fields: Iterable[str]) -> str:
         HeadwayError: if there is none, with the nearest, or there are several.
     """
     lasts = {field: field.rpartition(".")[2] for field in fields}
-    found = (
-        [name] if name in lasts else [one for one in lasts if one.endswith(f".{name}")]
+    matching = (
+        [name]
+        if name in lasts
+        else [field for field in lasts if field.endswith(f".{name}")]
     )
-    if len(found) != 1:
+    if len(matching) != 1:
         near = get_close_matches(name.rpartition(".")[2], lasts.values(), n=1)
-        meant = found or [one for one, last in lasts.items() if last in near]
+        meant = matching or [field for field, last in lasts.items() if last in near]
         inside = [field for field in lasts if field.startswith(f"{name}.")]
         places = {
-            one.partition(".")[0] + ".*" * ("." in one): one for one in lasts
+            field.partition(".")[0] + ".*" * ("." in field): field for field in lasts
         } or ["none"]
         hint = (
             f"did you mean {' or '.join(meant)}?"
@@ -303,7 +299,7 @@ def named(name: str, fields: Iterable[str]) -> str:
         )
         hint = f"it is a section, of {', '.join(inside[:3])}, …" if inside else hint
         raise HeadwayError(f"{name} is not a field: {hint}")
-    return found[0]
+    return matching[0]
 
 
 def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
@@ -327,8 +323,7 @@ def read(field: str, text: str, hint: Any, allowed: str | None = None) -> Any:
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
-    """The values that a text stands for where there may be several: `1..8`, `1,2,4`,
-    `1:2,1:3`.
+    """The values of a text that may hold several: `1..8`, `1,2,4`, `1:2,1:3`.
 
     Raises:
         HeadwayError: if the annotation does not allow one of them.
@@ -381,9 +376,7 @@ def said(value: Any) -> str:
 
 
 def short_names(fields: Sequence[str]) -> dict[str, str]:
-    """The last part of every dotted name, or all of it where two have that part in
-    common.
-    """
+    """The last part of every dotted name, or all of it where two share that part."""
     last = [field.rpartition(".")[2] for field in fields]
     return {
         f: part if last.count(part) == 1 else f

@@ -14,12 +14,14 @@ def wilson(right: float, count: int) -> tuple[float, float]:
             interval than needed.
         count: of how many, at least 1.
     """
-    share, square = right / count, Z**2 / count
+    share = right / count
+    square = Z**2 / count
     middle = (share + square / 2) / (1 + square)
-    half = (
-        Z / (1 + square) * math.sqrt(share * (1 - share) / count + square / (4 * count))
-    )
-    return max(0.0, middle - half), min(1.0, middle + half)
+    variance = share * (1 - share) / count
+    half = Z / (1 + square) * math.sqrt(variance + square / (4 * count))
+    low = max(0.0, middle - half)
+    high = min(1.0, middle + half)
+    return low, high
 
 
 def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
@@ -35,15 +37,14 @@ def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
     """
     from scipy.special import betaincinv
 
+    if not successes:
+        return 0.0
     failures = count - successes
-    return (
-        float(betaincinv(successes, failures + 1, 1 - confidence)) if successes else 0.0
-    )
+    return float(betaincinv(successes, failures + 1, 1 - confidence))
 
 
 def draws_for(share: float, confidence: float, failures: int = 0) -> int:
-    """The least number of draws that bound a share from below although so many of them
-    fail.
+    """The least number of draws that bound a share from below despite failures.
 
     Args:
         share: that `clopper_pearson_low` is to reach, above 0 and below 1.
@@ -52,4 +53,5 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
     """
     from scipy.special import bdtrin
 
-    return max(failures + 1, math.ceil(bdtrin(failures, 1 - confidence, 1 - share)))
+    count = bdtrin(failures, 1 - confidence, 1 - share)
+    return max(failures + 1, math.ceil(count))

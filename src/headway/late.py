@@ -1,10 +1,7 @@
-"""Names that a package offers, and the looks of things in notebooks, imported when
-asked for.
-"""
+"""Names imported when asked for, and the looks of things in notebooks."""
 
-import dis
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -17,42 +14,36 @@ class Shown:
         return import_module("headway.report.cells").cell(self)
 
 
-def offered(module: Any) -> Iterator[tuple[str, str]]:
-    """Every name that a module imports from another one of headway, and that module's
-    name.
-    """
-    home = ""
-    for one in dis.get_instructions(module.__spec__.loader.get_code(module.__name__)):
-        if one.opname == "IMPORT_NAME":
-            home = one.argval
-        elif (
-            one.opname == "IMPORT_FROM"
-            and home.startswith("headway.")
-            and home != __name__
-        ):
-            yield one.argval, home
-
-
 def late(
-    package: str,
+    package: str, homes: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """`__all__`, `__getattr__` and `__dir__` of a package that imports names from its
-    modules.
+    """`__all__`, `__getattr__` and `__dir__` of a package that imports names late.
 
-    Those below `if TYPE_CHECKING:` are imported when they are asked for, so is a
-    module.
+    A name that the package has not imported itself is imported when it is asked for,
+    and so is a module of the package.
+
+    Args:
+        package: its name.
+        homes: all names that it offers, separated by spaces, by the module in the
+            package that they are imported from.
     """
-    module = sys.modules[package]
-    homes = dict(offered(module))
+    home_of = dict[str, str]()
+    for module, names in homes.items():
+        home_of |= dict.fromkeys(names.split(), f"{package}.{module}")
+    namespace = vars(sys.modules[package])
 
-    def find(name: str) -> Any:
-        if name in homes:
-            found = getattr(import_module(homes[name]), name)
-        elif not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
-            found = import_module(f"{package}.{name}")
+    def imported(name: str) -> Any:
+        module = f"{package}.{name}"
+        if name in home_of:
+            value = getattr(import_module(home_of[name]), name)
+        elif not name.startswith("_") and find_spec(module) is not None:
+            value = import_module(module)
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        setattr(module, name, found)
-        return found
+        namespace[name] = value
+        return value
 
-    return list(homes), find, lambda: sorted({*vars(module), *homes})
+    def known() -> list[str]:
+        return sorted({*namespace, *home_of})
+
+    return list(home_of), imported, known

@@ -1,5 +1,4 @@
-"""Reading a file that anyone may have written: a regular one, of bounded size, and
-strict JSON.
+"""Reading files that anyone may have written: regular, bounded, strict JSON.
 
 Whoever opens a file for its content does it here, so that a pipe is not waited for, a
 device is not read without end, and what is too deep, too long or no finite number is
@@ -9,6 +8,8 @@ refused in one line.
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os.path import isdir as is_folder  # noqa: F401
 from os.path import isfile as is_file  # noqa: F401
 from pathlib import Path
@@ -19,6 +20,54 @@ from headway.errors import HeadwayError
 MOST = 256 * 2**20
 """Bytes of a file of text or JSON. (What it may hold is bounded by its parser: 200
 levels of nesting, numbers of 4,300 digits.)"""
+
+
+@contextmanager
+def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
+    """Turns errors of a failing disk (full, no permission, …) into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise HeadwayError(
+            f"cannot {doing} {path}: {error.strerror or error}"
+        ) from error
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is a file or folder.
+
+    Raises:
+        HeadwayError: if that cannot be told, for want of permission or as no file can
+            be called so.
+    """
+    with clear_io_errors(path, "read"):
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except ValueError as error:
+            raise HeadwayError(
+                f"{str(path)!r}: no file can have this name ({error})"
+            ) from None
+        return True
+
+
+NO_RUN = "there is no run folder here"
+NO_FOLDER = "there is no such folder"
+
+
+def require_there(folder: Path, missing: str = NO_FOLDER) -> None:
+    """Makes sure that a folder exists.
+
+    Args:
+        folder: that is looked for.
+        missing: the end of the line if it does not exist.
+
+    Raises:
+        HeadwayError: if it does not.
+    """
+    if not is_there(folder):
+        raise HeadwayError(f"{folder}: {missing}")
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -58,8 +107,7 @@ def opened(path: str | Path) -> int:
 
 
 def parsed(content: bytes, where: object) -> Any:
-    """The data in strict JSON: without NaN, infinities and lone surrogates, not too
-    deep.
+    """The data in strict JSON: no NaN, infinity or lone surrogate, not too deep.
 
     Args:
         content: the JSON.

@@ -13,3 +13,19 @@ from headway.training.recipes import hints_in as hints_in
 from headway.training.recipes import hops as hops
 from headway.training.recipes import recipe_in as recipe_in
 from headway.training.recipes import source_and_fields as source_and_fields
+
+__all__ = [
+    "RECIPES",
+    "Base",
+    "annotations",
+    "base_of",
+    "changed",
+    "config_asked_for",
+    "configured",
+    "fast",
+    "flat",
+    "hints_in",
+    "hops",
+    "recipe_in",
+    "source_and_fields",
+]

@@ -4,7 +4,7 @@ import shlex
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -32,16 +32,12 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
 
 
 def command(*words: object) -> str:
-    """A command to go on with, so that it can be pasted: headway train --resume 'my
-    run'.
-    """
+    """A command as it can be pasted: headway train --resume 'my run'."""
     return shlex.join(["headway", *map(str, words)])
 
 
 def rounded(value: float) -> str:
-    """A measured number to three digits, zeros at the end included: 0.180, 3.20,
-    12.0.
-    """
+    """A number to three digits, with zeros at the end: 0.180, 3.20, 12.0."""
     return f"{value:#.3g}".rstrip(".")
 
 
@@ -57,8 +53,7 @@ def enumerated(things: Iterable[object], word: str = "and") -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Rows of cells as lines of columns, closer together if they fit the terminal so
-    alone.
+    """Rows of cells as lines of columns, narrower where the terminal is.
 
     Args:
         rows: all of as many cells.
@@ -72,15 +67,23 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
 
 
 def sparkline(values: Sequence[float], columns: int, top: float = 1.0) -> str:
-    """A curve between 0 and `top` as so many characters, each the mean of its share of
-    values.
-    """
+    """A curve from 0 to `top` as characters, each the mean of its values."""
     if not values:
         return ""
     columns = min(columns, len(values))
     edges = [round(i * len(values) / columns) for i in range(columns + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
     return "".join(BLOCKS[min(8, max(0, round(8 * mean / top)))] for mean in means)
+
+
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """Whole numbers in short: 1–4, 7."""
+    by_offset = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
+    parts = list[str]()
+    for _, group in by_offset:
+        first, *more = (number for _, number in group)
+        parts.append(f"{first}–{more[-1]}" if more else str(first))
+    return parts
 
 
 def duration(seconds: float) -> str:

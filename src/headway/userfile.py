@@ -1,5 +1,4 @@
-"""A user's Python file: loaded once for what it holds, and known by its path and its
-digest.
+"""A user's Python file: loaded once, and known by its path and digest.
 
 What the user names is executed (`load`). What data name, such as the config of a run,
 is executed only if the user has said so (`load_named`): on this command line, in this
@@ -68,8 +67,7 @@ _known: set[str] = set()
 
 @cache
 def installed(group: str) -> dict[str, "EntryPoint"]:
-    """The entry points of installed packages, by name, as they were when first asked
-    for.
+    """The entry points of installed packages, by name, as first asked for.
 
     What lies in a folder that Python looks into, such as the one that a program was
     started in, is not installed.
@@ -82,7 +80,9 @@ def installed(group: str) -> dict[str, "EntryPoint"]:
         )
 
     homes = "site-packages", "dist-packages"
-    return {one.name: one for one in entry_points(group=group) if home(one) in homes}
+    return {
+        point.name: point for point in entry_points(group=group) if home(point) in homes
+    }
 
 
 def trust(where: str | Path) -> None:
@@ -101,9 +101,7 @@ def trust(where: str | Path) -> None:
 
 
 def file_and_name(where: str | Path) -> tuple[Path, str]:
-    """A file, and the name behind it, as in `mine.py:Task`; the name is empty if there
-    is none.
-    """
+    """A file, and the name behind it, as in `mine.py:Task`, perhaps empty."""
     file, colon, name = str(where).partition(".py:")
     return Path(f"{file}.py" if colon else file), name
 
@@ -165,11 +163,11 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
     if (
         builder is not None
     ):  # the module that code in this file is of, if it was imported
-        found = inspect.getmodule(compile("", file, "exec"))
-        module = None if found is None or found.__name__ in _loaded else found
+        imported = inspect.getmodule(compile("", file, "exec"))
+        module = None if imported is None or imported.__name__ in _loaded else imported
     where = line.partition(" ")[2]
     known = {*_known, *listed()}
-    is_named = where in {one.partition(" ")[2] for one in known}
+    is_named = where in {entry.partition(" ")[2] for entry in known}
     if line not in known and (module is None or not is_named):
         raise HeadwayError(
             f"{field} = {shown(file)} is not executed: as it is now, it is not on "
@@ -186,9 +184,7 @@ def load_named(field: str, file: str, builder: str | None = None) -> Any:
 
 
 def list_place() -> Path:
-    """The list's file, which need not be there; it is in no folder that one happens to
-    be in.
-    """
+    """The list's file, which may be missing; it depends on no current folder."""
     data = os.environ.get("XDG_DATA_HOME", "")
     home = os.path.expanduser("~/.local/share")
     return Path("/", data if os.path.isabs(data) else home, "headway", "trusted.txt")
@@ -239,13 +235,13 @@ def _import(beside: Path, name: str, *given: Any, **named: Any) -> Any:
     """The import statement of a user's file: what stands beside it comes first."""
     first, dot, rest = name.partition(".")
     files = beside.parent / f"{first}.py", beside.parent / first / "__init__.py"
-    there = [file for file in files if file != beside and is_file(file)]
+    beside_it = [file for file in files if file != beside and is_file(file)]
     is_installed = "-packages" in (
         getattr(sys.modules.get(first), "__file__", None) or ""
     )
     is_known = is_installed or first == "headway" or first in sys.stdlib_module_names
-    if there and not any(given[3:]) and not is_known:
-        name = _module(*_read(there[0])).__name__ + dot + rest
+    if beside_it and not any(given[3:]) and not is_known:
+        name = _module(*_read(beside_it[0])).__name__ + dot + rest
     return builtins.__import__(name, *given, **named)
 
 
@@ -271,25 +267,19 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
 
 
 def source_of(cls: Any) -> Source | None:
-    """The file that defines a class or function, as it was when loaded; None if none
-    does.
-    """
+    """The file that defines a class or function, as loaded; None if none does."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     known = _loaded.get(cls.__module__)
     return known or (Source.of(Path(file)) if file and is_file(file) else None)
 
 
 def is_loaded(cls: Any) -> bool:
-    """Tell whether a class was defined in a file that was loaded by its path, not in a
-    package.
-    """
+    """Tell whether a class is of a file that was loaded by its path."""
     return cls.__module__ in _loaded
 
 
 def one_line(error: BaseException) -> str | None:
-    """An error in a file that was loaded, on one line with its place; None if it is in
-    none.
-    """
+    """An error in a loaded file, on one line with its place; else None."""
     files = (source.file for source in reversed(_loaded.values()))
     lines = ((file, line_of(error, file)) for file in files)
     return next(
@@ -298,9 +288,7 @@ def one_line(error: BaseException) -> str | None:
 
 
 def line_of(error: BaseException, file: str) -> str:
-    """At which line of a file an error arose, in words; empty if it did not arise
-    there.
-    """
+    """The line of a file where an error arose, in words; else empty."""
     places = [*traceback.extract_tb(error.__traceback__)]
     places += [error] if isinstance(error, SyntaxError) else []
     lines = [
@@ -310,9 +298,7 @@ def line_of(error: BaseException, file: str) -> str:
 
 
 def described(error: BaseException) -> str:
-    """An error on one line: its kind and what it says; what it says alone if it is
-    headway's.
-    """
+    """An error on one line: kind and message; headway's own without kind."""
     if isinstance(error, HeadwayError):
         return str(error)
     message = (

@@ -111,7 +111,7 @@ def altered(task: Task, **own: Any) -> Any:
     changed = type(
         cls.__name__, (cls,), {"__module__": cls.__module__, **own}, registered=False
     )
-    return changed(**{one.name: getattr(task, one.name) for one in fields(task)})
+    return changed(**{field.name: getattr(task, field.name) for field in fields(task)})
 
 
 def last_of(task: Task) -> Task:

@@ -88,15 +88,15 @@ def parsed(rule: str) -> tuple[str, Callable[[float], bool]]:
         HeadwayError: if it is neither.
     """
     words = "|".join(STATISTICS)
-    if found := re.fullmatch(rf"({words}) (<=|>=|==|<|>) ({NUMBER})", rule):
-        compare = COMPARISONS[found[2]]
-        bound = float(found[3])
-        return found[1], lambda value: compare(value, bound)
-    if found := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", rule):
-        low = float(found[2])
-        high = float(found[3])
+    if match := re.fullmatch(rf"({words}) (<=|>=|==|<|>) ({NUMBER})", rule):
+        compare = COMPARISONS[match[2]]
+        bound = float(match[3])
+        return match[1], lambda value: compare(value, bound)
+    if match := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", rule):
+        low = float(match[2])
+        high = float(match[3])
         require(low <= high, "rule", rule, "from a number to one that is not below it")
-        return found[1], lambda value: low <= value <= high
+        return match[1], lambda value: low <= value <= high
     allowed = f"STATISTIC OP NUMBER or STATISTIC in LOW..HIGH, with one of {words}"
     raise HeadwayError(f"rule = {rule!r} is not allowed: it must be {allowed}")
 
@@ -268,16 +268,16 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
             f"{path} is missing: the claims of experiment {experiment!r} belong there"
         )
     try:
-        found = read(read_bytes(path).decode())
+        claims = read(read_bytes(path).decode())
     except HeadwayError as error:
         raise HeadwayError(f"{path}: {error}") from None
-    there = dict.fromkeys(claim.figure for claim in found)
-    if experiment not in there:
-        figures = ", ".join(there) or "none"
+    known = dict.fromkeys(claim.figure for claim in claims)
+    if experiment not in known:
+        figures = ", ".join(known) or "none"
         raise HeadwayError(
             f"{path}: there is no table [{experiment}] of claims, only: {figures}"
         )
-    return tuple(claim for claim in found if claim.figure == experiment)
+    return tuple(claim for claim in claims if claim.figure == experiment)
 
 
 def read(text: str) -> list[Claim]:

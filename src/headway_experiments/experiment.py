@@ -125,12 +125,12 @@ class Group:
             print(f"{name}: finding and dating its circuit")
             try:
                 known = run.read("circuit.json") is not None
-                found = (
+                discovery = (
                     saved_discovery(run)
                     if known
                     else discover(run, threshold=self.threshold)
                 )
-                emergence(run, found)
+                emergence(run, discovery)
             except HeadwayError as error:
                 print(f"{name}: {error}")
 
@@ -171,15 +171,15 @@ class Group:
         Raises:
             HeadwayError: if a run there is not the planned one.
         """
-        found: dict[str, dict[str, Any]] = {}
+        outcome_of: dict[str, dict[str, Any]] = {}
         for name, config in self.configs(scale).items():
-            place, found[name] = folder / self.name / name, {}
+            place, outcome_of[name] = folder / self.name / name, {}
             if is_there(place / "config.json"):
                 run = Run.open(place)
                 own = replace(config, device=run.config.device)
                 sweeps.require_same(place, run.config, own)
-                found[name] = run.outcome() or {}
-        return found
+                outcome_of[name] = run.outcome() or {}
+        return outcome_of
 
 
 Drawn = dict[str, tuple[str, "Figure"]]
@@ -215,6 +215,5 @@ class Experiment:
 
 def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
     """The groups that experiments take, each once."""
-    return list(
-        {group.name: group for one in experiments for group in one.groups}.values()
-    )
+    groups = [group for experiment in experiments for group in experiment.groups]
+    return list({group.name: group for group in groups}.values())

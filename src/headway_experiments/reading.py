@@ -33,16 +33,16 @@ def by_run(runs: Runs, row: Callable[[Run], Row]) -> Measures:
     """The measures of runs; of several numbers of a run, names tell what they are of
     behind it.
     """
-    found: Measures = {}
+    measures: Measures = {}
     for name, run in runs.items():
         for measure, value in row(run).items():
-            here = found.setdefault(measure, {})
+            here = measures.setdefault(measure, {})
             if isinstance(value, Mapping):
                 for which, number in value.items():
                     here[f"{name} {which}"] = float(number)
             elif value is not None:
                 here[name] = float(value)
-    return found
+    return measures
 
 
 def task_of(config: RunConfig, kind: type[Kind]) -> Kind:
@@ -80,10 +80,10 @@ def in_order(run: Run) -> float | None:
 
 def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     """The values of every key, in the order of the pairs."""
-    found: dict[Key, list[Value]] = {}
+    values_of: dict[Key, list[Value]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        values_of.setdefault(key, []).append(value)
+    return values_of
 
 
 def power(points: Iterable[tuple[float, float]]) -> float:

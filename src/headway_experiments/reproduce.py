@@ -41,23 +41,23 @@ def experiments_of(document: str) -> Mapping[str, Experiment]:
                 f"document = {document}: it must be one of {allowed}, or FILE.py"
             )
         return DOCUMENTS[document]
-    found = getattr(load(document), "EXPERIMENTS", ())
-    is_whole = isinstance(found, tuple | list) and all(
-        isinstance(e, Experiment) for e in found
+    experiments = getattr(load(document), "EXPERIMENTS", ())
+    is_whole = isinstance(experiments, tuple | list) and all(
+        isinstance(e, Experiment) for e in experiments
     )
-    if not found or not is_whole:
+    if not experiments or not is_whole:
         raise HeadwayError(
             f"{document}: EXPERIMENTS must be a sequence of Experiment "
             "(headway_experiments)"
         )
     path = Path(document)
     return {
-        one.name: replace(
-            one,
-            measure=partial(called, path, one.measure),
-            draw=partial(called, path, one.draw),
+        experiment.name: replace(
+            experiment,
+            measure=partial(called, path, experiment.measure),
+            draw=partial(called, path, experiment.draw),
         )
-        for one in found
+        for experiment in experiments
     }
 
 
@@ -107,10 +107,10 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
         HeadwayError: if a file of a run is corrupted, or a claim is judged by a number
             that is not measured.
     """
-    found, missing = gathered(experiment, scale, folder)
-    if found is None:
+    results, missing = gathered(experiment, scale, folder)
+    if results is None:
         return {}, missing
-    measures = experiment.measure(*found)
+    measures = experiment.measure(*results)
     for claim in experiment.claims if not missing else ():
         known = f"one of {', '.join(measures)}"
         require(
@@ -125,11 +125,11 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
 def unknown(measures: Measures) -> list[str]:
     """The things that runs did not show, by measures: `…_not_reached`, where something
     was not learnt, and `…_not_bracketed`, where no run kept less or none kept more."""
-    found = []
+    gaps = []
     for name, values in measures.items():
         if values and (what := re.fullmatch(r"(\w+)_not_(reached|bracketed)", name)):
-            found.append(f"{what[1]} was not {what[2]} in {', '.join(values)}")
-    return found
+            gaps.append(f"{what[1]} was not {what[2]} in {', '.join(values)}")
+    return gaps
 
 
 def gathered(
@@ -144,18 +144,20 @@ def gathered(
     Raises:
         HeadwayError: if a file is corrupted.
     """
-    found = [group.found(scale, folder) for group in experiment.groups]
+    results = [group.found(scale, folder) for group in experiment.groups]
     gaps = [gap for group in experiment.groups for gap in group.gaps(scale, folder)]
-    has_groups_of_nothing = bool(found) and not any(found)
-    return (None if has_groups_of_nothing else found), "; ".join(gaps)
+    has_groups_of_nothing = bool(results) and not any(results)
+    return (None if has_groups_of_nothing else results), "; ".join(gaps)
 
 
 def verdicts(
-    experiment: Experiment, scale: str, found: Measures, missing: str
+    experiment: Experiment, scale: str, measures: Measures, missing: str
 ) -> list[Verdict]:
     """The experiment's claims, judged."""
     return [
-        Verdict(claim, scale, found.get(claim.measure, {}), missing, ran=bool(found))
+        Verdict(
+            claim, scale, measures.get(claim.measure, {}), missing, ran=bool(measures)
+        )
         for claim in experiment.claims
     ]
 
@@ -168,12 +170,12 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     """
     from headway.report.figures.style import save_both
 
-    found, _ = gathered(experiment, scale, folder)
+    results, _ = gathered(experiment, scale, folder)
     saved = []
-    if found is None:
+    if results is None:
         return saved
     require_writable(folder / "figures")
-    for name, (title, figure) in experiment.draw(*found).items():
+    for name, (title, figure) in experiment.draw(*results).items():
         saved.append(save_both(figure, folder / "figures" / name, title))
     return saved
 

@@ -38,7 +38,7 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
 
 
 def write(
-    experiment: str, scale: str, found: Measures, missing: str, results: Path
+    experiment: str, scale: str, measures: Measures, missing: str, results: Path
 ) -> None:
     """Writes an experiment's measures into `results/<scale>/<name>.json`.
 
@@ -55,7 +55,7 @@ def write(
         "scale": scale,
         "environment": environment,
     }
-    write_json(path, {**about, "missing": missing, "measures": found})
+    write_json(path, {**about, "missing": missing, "measures": measures})
 
 
 def require_writable(folder: Path) -> None:

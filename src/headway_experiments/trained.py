@@ -77,7 +77,7 @@ def stages_of(weights: str) -> list[Stage]:
         f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and "
         "> between stages"
     )
-    found = []
+    parts = []
     for text in weights.split(">"):
         names = tuple(text.split())
         factor = 1.0
@@ -90,8 +90,8 @@ def stages_of(weights: str) -> list[Stage]:
             fits = name in ENDS or (kind in INNER and (layer.isdecimal() or not dot))
             require(fits, FIELD, name, allowed)
         require(0 < factor < math.inf, FIELD, weights, "with positive factors")
-        found.append(Stage(names, factor))
-    return found
+        parts.append(Stage(names, factor))
+    return parts
 
 
 @dataclass(frozen=True)

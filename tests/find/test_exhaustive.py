@@ -203,7 +203,7 @@ def test_what_a_run_keeps(run, capsys):
 
 def test_bad_input(run):
     known = compiled(1)
-    with pytest.raises(HeadwayError, match=r"^found = None .* must be a Discovery"):
+    with pytest.raises(HeadwayError, match=r"^discovery = None .* must be a Discovery"):
         every_circuit(known.model, known.task)
     for wrong in ({"most": 0}, {"sequences": 1}):
         with pytest.raises(

@@ -167,7 +167,7 @@ def test_all_circuits_are_judged_beside_the_one_of_the_file(
     assert "the circuit that the search discovered is not one of them" in said
     assert not (run.folder / "circuits.json").exists()
     given = discover(run, circuit=file, sequences=64)
-    assert every_circuit(run, found=given, sequences=64).discovered == tuple(
+    assert every_circuit(run, discovery=given, sequences=64).discovered == tuple(
         spare.paths
     )
     assert every_circuit(run, sequences=64).discovered == tuple(found.circuit.paths)

@@ -1,6 +1,4 @@
-"""Training dynamics: when each path of a circuit emerged, and which paths depend on
-which.
-"""
+"""Training dynamics: when each path emerged, and which depend on which."""
 
 from typing import TYPE_CHECKING
 
@@ -16,4 +14,11 @@ from headway.late import late
 if TYPE_CHECKING:
     from headway.dynamics.dependence import Dependence as Dependence
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "dependence": "Dependence",
+    "emergence": (
+        "EMERGES_AT Timeline crossing emergence hop_steps "
+        "learnt_in_order saved_timeline"
+    ),
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

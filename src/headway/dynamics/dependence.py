@@ -89,9 +89,9 @@ class Dependence(Finding):
     clamped: list[Training]
     sequences: Counted
 
-    def is_of(self, found: Discovery) -> bool:
+    def is_of(self, discovery: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return self.circuit == found.circuit.paths
+        return self.circuit == discovery.circuit.paths
 
     def __str__(self):
         when = f"after step {self.after}" if self.after else "all the way"
@@ -124,9 +124,7 @@ class Dependence(Finding):
         return {path: str(number) for number, path in enumerate(self.circuit, start=1)}
 
     def _row(self, training: Training) -> list[str]:
-        """One training: number and path that was clamped, loss, hops learnt, paths
-        missing.
-        """
+        """One training: number, clamped path, loss, hops learnt, paths missing."""
         numbers = self._numbers
         formed = {grown.path for grown in self.free.paths if grown.formed}
         lacks = list[str]()

@@ -1,5 +1,4 @@
-"""Emergence: when each path of a circuit emerged (Musat 2024, section 9 and appendix
-D).
+"""Emergence: when each path emerged (Musat 2024, section 9 and appendix D).
 
 Emergence is dated in two ways: by where the head attends at every checkpoint, and by
 how much the loss of that checkpoint's model rises without this attention. A head may
@@ -39,14 +38,10 @@ from headway.training.data import held_out
 from headway.training.run import Run
 
 EMERGES_AT = 0.5
-"""The attention at which a path emerges, and the partial loss at which a hop is
-learnt.
-"""
+"""The attention at which a path emerges, and the loss at which a hop is learnt."""
 
 MATTERS = 0.02
-"""The least rise of the loss, at some checkpoint, for a path to count as needed at
-all.
-"""
+"""The least rise of the loss, at some checkpoint, of a path that is needed."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +71,7 @@ class PathHistory:
 
 @dataclass(frozen=True)
 class Timeline(Finding, Shown):
-    """The emergence of every path of a circuit, and the step at which every hop was
-    learnt.
+    """The emergence of every path of a circuit, and the step of every hop.
 
     Attributes:
         steps: of the checkpoints.
@@ -96,9 +90,9 @@ class Timeline(Finding, Shown):
     hops: dict[str, NotBelowZero | None]
     sequences: Counted
 
-    def is_of(self, found: Discovery) -> bool:
+    def is_of(self, discovery: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return [history.path for history in self.paths] == found.circuit.paths
+        return [history.path for history in self.paths] == discovery.circuit.paths
 
     @property
     def half(self) -> dict[AttentionPath, float | None]:
@@ -187,8 +181,8 @@ def emergence(
         timeline = _dated(
             steps, run.model, task, circuit, sequences, seed, watch, learnt, run.config
         )
-        found = run.load(Discovery)
-        if found is None or timeline.is_of(found):
+        discovery = run.load(Discovery)
+        if discovery is None or timeline.is_of(discovery):
             run.save(timeline)
     return timeline
 
@@ -249,9 +243,7 @@ def _history(
     attention: Sequence[float],
     without: list[float],
 ) -> PathHistory:
-    """A path with its dates, from the attention along it and the losses with and
-    without it.
-    """
+    """A path with its dates, from its attention and the losses with and without it."""
     rise = list[float]()
     for loss, own in zip(without, whole, strict=True):
         # Where the model itself gives no numbers, nothing rises above that.
@@ -302,9 +294,7 @@ def learnt_in_order(
 def crossing(
     steps: Sequence[int], values: Sequence[float], level: float
 ) -> float | None:
-    """The step at which a curve first passes a level, by linear interpolation; None if
-    never.
-    """
+    """The interpolated step at which a curve first passes a level; None if never."""
     passed = [at for at, value in enumerate(values) if value > level]
     if not passed:
         return None

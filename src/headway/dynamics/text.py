@@ -23,9 +23,7 @@ def of_timeline(timeline: "Timeline") -> str:
 
 
 def paths_table(timeline: "Timeline") -> list[str]:
-    """Every path with the curves of its attention and of the loss without it, and its
-    dates.
-    """
+    """Every path with its dates, and curves of its attention and loss without it."""
     names = [str(history.path) for history in timeline.paths]
     longest = max(map(len, ["path", *names]))
     sparks = min(SPARKS, (width() - longest - 29) // 2)

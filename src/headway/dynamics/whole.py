@@ -35,9 +35,7 @@ AGAIN: dict[type[Finding], tuple[str, ...]] = {
     Dependence: ("depend",),
     Certificate: ("circuit", "--certify"),
 }
-"""Kinds of findings about a circuit, each with the verb and option that make it
-again.
-"""
+"""Kinds of findings about a circuit, with the verb and option that make each again."""
 
 ABOUT_IT = (Timeline, Dependence, Certificate)
 """Kinds of findings that are about the circuit that was discovered."""
@@ -50,9 +48,7 @@ Findings = Mapping[type[Finding], Any]
 
 
 def faults_of(folder: Path) -> list[str]:
-    """The faults of a run's folder, a line each; empty if nothing is. Changes
-    nothing.
-    """
+    """The faults of a run's folder, a line each. Changes nothing."""
     faults: list[str] = []
 
     def tried(look: Callable[[], Any]) -> Any:
@@ -67,8 +63,10 @@ def faults_of(folder: Path) -> list[str]:
         return faults
     metrics = tried(run.metrics)
     tried(run.sessions)
-    found = {kind: tried(lambda kind=kind: run.load(kind)) for kind in AGAIN}
-    told = tried(lambda: [*disagreements(run, found), *unknown_relations(run, found)])
+    findings = {kind: tried(lambda kind=kind: run.load(kind)) for kind in AGAIN}
+    told = tried(
+        lambda: [*disagreements(run, findings), *unknown_relations(run, findings)]
+    )
     faults += told or []
     for step in run.checkpoint_steps():
         tried(lambda step=step: run.model(step))
@@ -89,9 +87,7 @@ def faults_of(folder: Path) -> list[str]:
 
 
 def missing_checkpoints(run: Run, last: int, is_done: bool) -> Iterator[str]:
-    """A line on the checkpoints that a run should have by its last evaluation and
-    lacks.
-    """
+    """A line on the checkpoints that a run should have and lacks."""
     kept = {*run.checkpoint_steps()}
     due = scheduled(run.config.training, last, is_done)
     missing = (str(step) for step in due if step not in kept)
@@ -104,32 +100,30 @@ def missing_checkpoints(run: Run, last: int, is_done: bool) -> Iterator[str]:
         )
 
 
-def disagreements(run: Run, found: Findings) -> Iterator[str]:
+def disagreements(run: Run, findings: Findings) -> Iterator[str]:
     """Lines on findings that are not about the run's model, task and circuit.
 
     Args:
         run: that they lie in.
-        found: what was found, by kind; None where there is nothing.
+        findings: what was found, by kind; None where there is nothing.
     """
-    if not any(found.values()):
+    if not any(findings.values()):
         return
     heads = set(heads_of(run))
-    discovery = found.get(Discovery)
-    for kind, finding in found.items():
+    discovery = findings.get(Discovery)
+    for kind, finding in findings.items():
         why = None if finding is None else _disagreement(finding, heads, discovery)
         if why is not None:
             yield (
                 f"{run.folder}: {kind.FILE} {why}: {command(*AGAIN[kind], run.folder)}"
             )
-    yield from _of_another_task(run, found)
+    yield from _of_another_task(run, findings)
 
 
 def _disagreement(
     finding: Finding, heads: set[Head], discovery: Discovery | None
 ) -> str | None:
-    """The other model or circuit that a finding is about; None if it is about the
-    run's.
-    """
+    """The other model or circuit that a finding is about; None if there is none."""
     other = "is of another model than config.json"
     strange = [head for head in heads_in(finding, heads) if head not in heads]
     if strange:
@@ -143,13 +137,11 @@ def _disagreement(
     return None
 
 
-def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
-    """Lines on findings with steps that the run does not come to, or of other roles or
-    hops.
-    """
-    discovery = found.get(Discovery)
-    timeline = found.get(Timeline)
-    certificate = found.get(Certificate)
+def _of_another_task(run: Run, findings: Findings) -> Iterator[str]:
+    """Lines on findings with steps, roles or hops that the run does not have."""
+    discovery = findings.get(Discovery)
+    timeline = findings.get(Timeline)
+    certificate = findings.get(Certificate)
     hops = {*run.task.hops}
     steps = dict[str, int]()
     if discovery:
@@ -172,9 +164,9 @@ def _of_another_task(run: Run, found: Findings) -> Iterator[str]:
             yield str(error)
 
 
-def unknown_relations(run: Run, found: Findings) -> Iterator[str]:
+def unknown_relations(run: Run, findings: Findings) -> Iterator[str]:
     """Lines on paths along relations that the run's task does not have."""
-    if not any(found.values()):
+    if not any(findings.values()):
         return
     cost_of(run.task)  # complains of one whose sequences are too large
     batch = run.task.sample(2, torch.Generator().manual_seed(0))
@@ -186,7 +178,7 @@ def unknown_relations(run: Run, found: Findings) -> Iterator[str]:
         except (HeadwayError, KeyError):
             return False
 
-    for kind, finding in found.items():
+    for kind, finding in findings.items():
         paths = sorted(set(paths_in(finding))) if finding is not None else []
         if odd := [path for path in paths if not is_known(path)]:
             yield (
@@ -196,9 +188,7 @@ def unknown_relations(run: Run, found: Findings) -> Iterator[str]:
 
 
 def circuits_in(finding: Any) -> list[Circuit]:
-    """What a finding says of every head of a model; empty if it speaks of paths
-    alone.
-    """
+    """A finding's part on every head of a model; empty if it is on paths alone."""
     if isinstance(finding, MinimalCircuits):
         return [finding.idle]
     return [finding.circuit] if isinstance(finding, Discovery | Certificate) else []
@@ -210,10 +200,10 @@ def paths_in(finding: Any) -> Iterable[AttentionPath]:
         case Discovery() | Certificate():
             return finding.circuit.paths
         case MinimalCircuits():
-            chosen = [path for one in finding.circuits for path in one]
+            chosen = [path for circuit in finding.circuits for path in circuit]
             return [*finding.candidates, *finding.discovered, *chosen]
         case Timeline():
-            return [one.path for one in finding.paths]
+            return [dated.path for dated in finding.paths]
         case Dependence():
             return finding.circuit
     return []

@@ -1,6 +1,4 @@
-"""Ways to a model's circuit: a search among what its task names, heads read blind, all
-sets.
-"""
+"""Ways to a model's circuit: search, blind reading, attribution, all sets."""
 
 from typing import TYPE_CHECKING
 
@@ -17,4 +15,10 @@ if TYPE_CHECKING:
     from headway.find.exhaustive import MinimalCircuits as MinimalCircuits
     from headway.find.exhaustive import every_circuit as every_circuit
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "exhaustive": "Exhaustive MinimalCircuits every_circuit",
+    "search": "candidates_among",
+    "study": "circuit_file discover require_learnt",
+    "ways": "Way searched",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -1,5 +1,4 @@
-"""Circuits by way of corrupted sequences, of models with more heads than can be tried
-one by one.
+"""Circuits by corrupted sequences, of models with very many heads.
 
 Every head attends as it does in the corrupted sequence (`Batch.corrupted`), where the
 answer cannot be known, but for those of the circuit. One backward pass tells how much
@@ -31,9 +30,7 @@ from headway.replace.mechanism import Corrupted, KnockOut, Paths
 from headway.replace.patterns import Attention, along_all, tap_of
 
 BRINGS = 0.1
-"""The least share of the attention along paths that must be lost with a path below
-them.
-"""
+"""The least share of attention along paths that a path below them must carry."""
 
 COUNTS = (1, 2, 4, 8, 16)
 """Heads that are tried together, until the loss is below the threshold."""
@@ -49,8 +46,7 @@ Effects = Mapping[AttentionPath, float]
 def found(
     bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[float]
 ) -> Circuit:
-    """The fewest heads with a path each that take the loss below a limit, and what they
-    need.
+    """The fewest heads, a path each, that take the loss below a limit, and their needs.
 
     Args:
         bench: whose rows without a path are `corrupted`.
@@ -88,9 +84,7 @@ def found(
 
 
 def _best(effects: Effects, attention: Attention, least: float) -> list[AttentionPath]:
-    """Of every head the path with the largest effect along which it attends, the
-    largest first.
-    """
+    """For every head the attended path of largest effect, the largest first."""
     best: dict[Head, AttentionPath] = {}
     for path in sorted(effects, key=lambda path: -effects[path]):
         if (
@@ -107,14 +101,12 @@ def _effects(
     kind: type[Paths] | type[KnockOut],
     measured: Measured | None = None,
 ) -> Effects:
-    """By how much every path, put in or knocked out, lowers the loss or what is
-    measured.
-    """
+    """The gain of every path that is put in or knocked out."""
     names = bench.patterns.used_as("path")
     paths = [AttentionPath.of(*head, name) for head in bench.heads for name in names]
     changes = [(path.at, kind(frozenset({path.relation}))) for path in paths]
-    found = bench.gains(replaced, changes, measured, bench.sequences)
-    return dict(zip(paths, found, strict=True))
+    gains = bench.gains(replaced, changes, measured, bench.sequences)
+    return dict(zip(paths, gains, strict=True))
 
 
 def _needs(
@@ -181,8 +173,10 @@ class _Looked:
         self.bench.add_forwards(1.0)
         every = slice(None)
         left = sum(
-            self.along(seen[:, *one.at], one, every).item() for one in self.paths
+            self.along(seen[:, *path.at], path, every).item() for path in self.paths
         )
         attention = self.patterns.attention
-        whole = sum(attention[one.relation][one.layer][one.head] for one in self.paths)
+        whole = sum(
+            attention[path.relation][path.layer][path.head] for path in self.paths
+        )
         return 1 - left / whole

@@ -1,5 +1,4 @@
-"""Every circuit among some candidate paths, by judging sets of paths, the smallest
-first.
+"""Every circuit among candidate paths, by judging sets, the smallest first.
 
 A set of paths *serves* if what it costs is below a limit: here the cost of exchanging
 all that is beside it, with its heads attending along its paths alone. It is *minimal*
@@ -195,15 +194,14 @@ class MinimalCircuits(Finding):
 def every_circuit(
     model: Run | str | Path | Any,
     task: Task | None = None,
-    found: Discovery | None = None,
+    discovery: Discovery | None = None,
     *,
     sequences: int = 128,
     most: int = MOST,
     seed: int | None = None,
     watch: Callable[[int, int, int], None] = lambda *_: None,
 ) -> MinimalCircuits:
-    """All minimal circuits of a trained model, made of the paths that `discover` may
-    choose from.
+    """All minimal circuits of a trained model among the candidates of `discover`.
 
     Candidates are the paths along which a head sends at least 0.1 of its attention on
     average, but for those of the last layer that end where no answer is read. A circuit
@@ -215,8 +213,8 @@ def every_circuit(
         model: a run in which a circuit was discovered, or its folder; or a model (see
             `discover`).
         task: the model's task, if a model is given.
-        found: what `discover` found, if a model is given. Of a run, by default what it
-            keeps; these are then kept, too.
+        discovery: of `discover`, if a model is given. Of a run, by default what it
+            keeps; the minimal circuits are then kept, too.
         sequences: how many to judge on, at least 8.
         most: sets of paths to judge at most. The search goes from small to large sets,
             and ends before a size that would take more.
@@ -232,10 +230,10 @@ def every_circuit(
     require_allowed("most", most, AtLeastOne)
     with studied(model, task, seed=seed) as subject:
         run = subject.run
-        if run is not None and found is None:
+        if run is not None and discovery is None:
             known = saved_discovery(run)
         else:
-            known = require_allowed("found", found, Discovery)
+            known = require_allowed("discovery", discovery, Discovery)
         require_fits(known.circuit, subject.model)
         started = time.perf_counter()
         drawn = subject.partners(sequences, "every circuit")
@@ -243,7 +241,7 @@ def every_circuit(
         bench = Bench(subject.model, subject.task, drawn.batch, known.ablation)
         every = _every(exchange, bench, known.circuit, most, watch)
         every = replace(every, seconds=round(time.perf_counter() - started, 3))
-        if run is not None and found is None:
+        if run is not None and discovery is None:
             run.save(every)
     return every
 
@@ -287,8 +285,7 @@ def _every(
 def told_apart(
     exchange: Exchange, sets: Sequence[tuple[AttentionPath, ...]]
 ) -> list[tuple[AttentionPath, ...]]:
-    """The first of some circuits that lead to the same cells, in the sequences and
-    their partners.
+    """The first of the circuits that lead to the same cells, partners included.
 
     No exchange tells such circuits apart.
     """
@@ -369,8 +366,7 @@ class Exhaustive:
         self._lower: dict[tuple[int, int], list[Chosen]] = {}
 
     def search(self, first: bool = False) -> list[Chosen]:
-        """The minimal sets, the smallest first; ends early if there would be too much
-        to judge.
+        """The minimal sets, the smallest first; fewer if there is too much to judge.
 
         With `first`, the smallest size at which a set serves is the last.
         """
@@ -403,9 +399,7 @@ class Exhaustive:
         return any(smaller <= paths for smaller in self.minimal)
 
     def _serving_below(self, layers: Sequence[int], size: int) -> list[Chosen]:
-        """The sets of a size in some layers that serve with those above free, judged
-        once.
-        """
+        """The sets of a size in some layers that serve with those above free."""
         key = len(layers), size
         if key not in self._lower:
             sets = self._sets(layers, size)
@@ -422,9 +416,11 @@ class Exhaustive:
         serving: list[Chosen] = []
         for start in range(0, len(sets), AT_ONCE):
             some = sets[start : start + AT_ONCE]
-            found = self.losses([self.mechanisms(one, above) for one in some], limit)
+            losses = self.losses(
+                [self.mechanisms(paths, above) for paths in some], limit
+            )
             serving += [
-                one for one, loss in zip(some, found, strict=True) if loss < limit
+                paths for paths, loss in zip(some, losses, strict=True) if loss < limit
             ]
             self.judged += len(some)
             self.watch(size, self.judged, len(self.minimal))
@@ -433,9 +429,7 @@ class Exhaustive:
     def mechanisms(
         self, chosen: Chosen, above: int | None = None
     ) -> dict[Head, Mechanism]:
-        """The mechanisms of a set; heads above a layer that have candidates are left
-        free.
-        """
+        """The mechanisms of a set; above a layer, heads with candidates are free."""
         replaced = Circuit.of(chosen, self.idle)
         return {
             head: mechanism

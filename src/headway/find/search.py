@@ -33,9 +33,7 @@ CANDIDATE_ATTENTION = (0.3, 0.1)
 """A head may use the paths along which it attends so much; tried in turn."""
 
 DRAFT_MARGIN = 0.9
-"""A draft must stay below this part of the threshold, so as seldom to fail on all
-sequences.
-"""
+"""A draft stays below this part of the threshold, to hold on all sequences."""
 
 MARGIN = 0.97
 """A circuit must stay below this part of the threshold on the sequences that it was
@@ -118,8 +116,7 @@ def search(
 def twice(
     circuit: Circuit, lowest: int = -1, rows: str | None = None
 ) -> list[Replaced]:
-    """A circuit whole, and with its useful heads free: those above each layer from the
-    lowest.
+    """A circuit whole, and with its useful heads free from each layer upwards.
 
     With `rows`, these stand in rows without a path while heads are free.
     """
@@ -137,8 +134,7 @@ def losses_twice(
     limit: float = math.inf,
     lowest: Sequence[int] | None = None,
 ) -> list[float]:
-    """The loss of each circuit with every head replaced, or with useful heads free if
-    that is more.
+    """The loss of each circuit, all heads replaced or useful ones free: the larger.
 
     Of two ways to fill rows without a path while heads are free the one with less loss
     counts.
@@ -203,8 +199,7 @@ def likeliest_changes(
     candidates: Mapping[Head, Sequence[str]],
     plain: Sequence[Mechanism],
 ) -> list[HeadChange]:
-    """The changes of single heads that lower a circuit's loss to first order, the most
-    first.
+    """The changes of single heads that lower the loss to first order, best first.
 
     All of them if none has a slope: then what helps is not known before.
     """
@@ -223,9 +218,7 @@ def likeliest_changes(
 def first_better(
     bench: Judging, circuit: Circuit, tried: Sequence[HeadChange], limit: float
 ) -> tuple[Circuit, float] | None:
-    """The circuit after the best of the first few changes that go below a limit, and
-    its loss.
-    """
+    """The circuit after the best of the first changes below a limit, and its loss."""
     for start in range(0, len(tried), LIKELIEST):
         changed = [
             circuit.replacing(*change) for change in tried[start : start + LIKELIEST]
@@ -250,16 +243,12 @@ def changes(
 
 
 def is_freed(mechanism: Mechanism) -> bool:
-    """True if a head is freed with those above a layer, also one that has lost its last
-    path.
-    """
+    """True if a head is freed with those above a layer, even without a path left."""
     return isinstance(mechanism, Paths) or mechanism.is_useful
 
 
 def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
-    """The mechanisms of a circuit without those of useful heads in the layers above
-    `layer`.
-    """
+    """The mechanisms of a circuit, but for useful heads in layers above `layer`."""
     return {
         head: mechanism
         for head, mechanism in circuit.mechanisms.items()
@@ -306,8 +295,7 @@ def simplest(
     names: Sequence[str],
     share: float,
 ) -> Mechanism:
-    """The fewest paths of a head that keep the loss below its share; else those that
-    lose least.
+    """The fewest paths of a head that keep the loss; else those that lose least.
 
     Args:
         bench: judges them.
@@ -328,9 +316,7 @@ def simplest(
 
 
 def longest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest n up to `most` for which something holds, if it holds for all below
-    that.
-    """
+    """The largest n up to `most` for which a monotone condition holds."""
     fewer = range(1, most)
     return most if holds(most) else bisect_left(fewer, True, key=lambda n: not holds(n))
 
@@ -343,8 +329,7 @@ def simplify(
     plain: Sequence[Mechanism] = PLAIN,
     needed: Collection[Head] = (),
 ) -> Circuit:
-    """Takes away all that can be taken away below the threshold, steps with the least
-    loss first.
+    """Removes all that can go below the threshold, steps of least loss first.
 
     A head with paths may become plain, or lose one of several; else its last may go,
     which leaves zeros; else two together. A needed head keeps a path. The loss must
@@ -368,9 +353,7 @@ def simplify(
 
 
 Step = tuple[tuple[AttentionPath, ...], Mechanism | None]
-"""One simplification: some paths go; or all of a head's do, and it gets a plain
-mechanism.
-"""
+"""A simplification: some paths go, or all of a head's for a plain mechanism."""
 
 
 def kinds_of_steps(
@@ -409,8 +392,7 @@ def possible_steps(
     threshold: float,
     needed: Collection[Head] = (),
 ) -> list[Step]:
-    """The steps after which both losses stay below the threshold, those with the least
-    first.
+    """The steps that keep both losses below the threshold, the least loss first.
 
     Steps after which a needed head has no path are none of them.
     """
@@ -439,8 +421,7 @@ def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
 def candidate_paths(
     bench: Bench, names: Sequence[str], least: float
 ) -> dict[Head, list[str]]:
-    """For every head, the relations along which it attends at least so much, most alike
-    first.
+    """For every head, the relations that it attends along, most alike first.
 
     In the last layer a relation must be one of those that `Patterns.read` has: what
     ends elsewhere changes no answer. A wider relation that contains the one a head

@@ -27,9 +27,7 @@ from headway.replace.subject import device_of
 from headway.training.environment import generator_for
 
 FOLLOWS = 0.8
-"""A head follows a relation if so much of its attention lies where the relation would
-have it.
-"""
+"""The least share of attention where its relation leads for a head to follow it."""
 
 LEAST = 64
 """Sequences, each with a partner, that heads are exchanged on at least."""
@@ -68,9 +66,9 @@ def spared(bench: Bench) -> list[Head] | None:
     tried = [
         head for head, cost in both if cost.most < LIMIT or not follows(bench, head)
     ]
-    found = spared_by(lambda sets: costs_without(costs, sets), tried)
+    omitted = spared_by(lambda sets: costs_without(costs, sets), tried)
     bench.add_forwards(exchange.passes * len(exchange.batch.inputs) / bench.sequences)
-    return found
+    return omitted
 
 
 def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
@@ -83,12 +81,12 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     alone = dict(zip(heads, costs_of([[head] for head in heads]), strict=True))
     cheap = [head for head in heads if alone[head] < LIMIT]
     left = sorted(cheap, key=alone.__getitem__)
-    found: list[Head] = []
+    omitted: list[Head] = []
     while left:
-        count = _how_many(costs_of, found, left)
-        found += left[:count]
+        count = _how_many(costs_of, omitted, left)
+        omitted += left[:count]
         left = left[count + 1 :]
-    return sorted(found)
+    return sorted(omitted)
 
 
 def follows(bench: Bench, head: Head) -> bool:
@@ -100,22 +98,18 @@ def follows(bench: Bench, head: Head) -> bool:
     )
 
 
-def _how_many(costs_of: CostsOf, found: Sequence[Head], left: Sequence[Head]) -> int:
-    """The number of heads left, from the first, that can be spared along with those
-    found.
-    """
+def _how_many(costs_of: CostsOf, omitted: Sequence[Head], left: Sequence[Head]) -> int:
+    """The number of first heads left that can be omitted along with the others."""
 
     def possible(count: int) -> bool:
-        (cost,) = costs_of([[*found, *left[:count]]])
+        (cost,) = costs_of([[*omitted, *left[:count]]])
         return cost < LIMIT
 
     return longest(len(left), possible)
 
 
 def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
-    """The costs of sets of heads: exchanged, or by their mean patterns, whichever is
-    more.
-    """
+    """The costs of sets of heads: of exchange or of mean patterns, the larger."""
     exchanged = [Change(dict.fromkeys(heads, WHOLE_HEAD)) for heads in sets]
     by_mean = [Change({}, dict.fromkeys(heads, Mean())) for heads in sets]
     both = zip(costs.of(exchanged), costs.of(by_mean), strict=True)

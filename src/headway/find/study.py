@@ -66,8 +66,7 @@ def discover(
     seed: int | None = None,
     watch: Callable[[float], None] = lambda _: None,
 ) -> Discovery:
-    """Finds a mechanism for every head of a trained model, and measures the evidence
-    for them.
+    """Finds a mechanism for every head of a trained model, and the evidence.
 
     Where a task says what heads may look at, paths are searched for among that. If the
     circuit is not enough (see `verdicts`), heads are read as of any other task. What is
@@ -143,17 +142,24 @@ def discover(
         # not do.
         may_read_blind = way is None and ablation is None and isinstance(going, Told)
         try:
-            found = _Study(subject, options).discovery(going, ablation, may_read_blind)
+            discovery = _Study(subject, options).discovery(
+                going, ablation, may_read_blind
+            )
         except NoCircuitError as error:
             if subject.run is not None and name == "circuit.json":
                 subject.run.save(Refusal(str(error)))
             raise
-        found = replace(found, asked={k: v for k, v in asked.items() if v is not None})
+        discovery = replace(
+            discovery, asked={k: v for k, v in asked.items() if v is not None}
+        )
         if subject.run is not None and name is not None:
             _keep(
-                subject.run, name, {"step": subject.step, "seed": subject.seed}, found
+                subject.run,
+                name,
+                {"step": subject.step, "seed": subject.seed},
+                discovery,
             )
-    return found
+    return discovery
 
 
 def _file_of(circuit: Any) -> str:
@@ -223,9 +229,7 @@ class _Study:
 
     @property
     def forwards(self) -> float:
-        """The cost so far, in forward passes over as many sequences as were asked
-        for.
-        """
+        """The cost so far, in forward passes over the sequences asked for."""
         cost = sum(bench.forwards * bench.sequences for bench in self.benches)
         return cost / self.options.sequences
 
@@ -280,9 +284,7 @@ class _Study:
         return read if is_better else told
 
     def cost_beside(self, attempt: Attempt) -> float:
-        """The cost of exchanging all that is beside a circuit; 0 if that cannot be
-        known.
-        """
+        """The cost of exchanging all beside a circuit; 0 if that cannot be known."""
         cost, passes = cost_beside(
             self.subject, attempt.circuit, self.options.sequences
         )
@@ -290,9 +292,7 @@ class _Study:
         return cost
 
     def measured(self, best: Attempt) -> Discovery:
-        """A circuit with the evidence for it, on sequences that the search did not
-        see.
-        """
+        """A circuit with its evidence, on sequences that the search did not see."""
         subject, patterns = self.subject, best.bench.patterns
         way = best.way.again(best.bench, best.circuit)
         rows = patterns.rows
@@ -355,25 +355,21 @@ def attention_of(attempt: Attempt, task: Task) -> Attention:
 def circuit_file(
     run: Run, step: int | None = None, circuit: Circuit | None = None
 ) -> str:
-    """The file in which `discover` leaves its findings in a run's folder, for these
-    arguments.
-    """
+    """The file in a run's folder for `discover` with these arguments."""
     if circuit is not None:
         return GIVEN
     last = step is None or step == run.checkpoint_steps()[-1]
     return "circuit.json" if last else f"circuit_{step:07d}.json"
 
 
-def _keep(run: Run, name: str, about: dict[str, Any], found: Discovery) -> None:
-    """Leaves a discovery in a run's folder, and removes what is about another
-    circuit.
-    """
-    data, known = {**about, **found.to_json()}, run.read("circuit.json")
+def _keep(run: Run, name: str, about: dict[str, Any], discovery: Discovery) -> None:
+    """Writes a discovery into a run's folder, and removes other circuits' findings."""
+    data, known = {**about, **discovery.to_json()}, run.read("circuit.json")
     if name == "circuit.json" and known != data:
         for file in FINDINGS.keys() - {name}:
             kind = kind_of(file)
             with suppress(HeadwayError):  # what is damaged goes, too
-                if (other := run.load(kind)) is None or other.is_of(found):
+                if (other := run.load(kind)) is None or other.is_of(discovery):
                     continue
             run.remove(file)
     run.write(name, data)

@@ -97,9 +97,7 @@ class Told(Way):
         return searched(bench, yardstick, self.candidate_attention, self.stays)
 
     def again(self, bench: Bench, circuit: Circuit) -> "Told":
-        """If the circuit has paths from roles to themselves, these are searched from
-        the start.
-        """
+        """Whether paths from roles to themselves are searched from the start."""
         return replace(self, stays=uses_stays(bench.patterns, circuit))
 
 
@@ -182,7 +180,7 @@ def way_for(task: Task, asked: str | Way | None, **options: Any) -> Way:
     allowed = f"one of {', '.join(WAYS)}, or a Way"
     require(isinstance(name, str) and name in WAYS, "way", name, allowed)
     kind = WAYS[name]
-    taken = {one.name for one in fields(kind)}
+    taken = {field.name for field in fields(kind)}
     return kind(
         **{option: value for option, value in options.items() if option in taken}
     )

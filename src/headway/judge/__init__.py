@@ -25,4 +25,14 @@ if TYPE_CHECKING:
     from headway.judge.flows import lost_without as lost_without
     from headway.judge.flows import trace as trace
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "by_exchange": "all_else_exchanged enough",
+    "certificate": "Certificate certify",
+    "discovery": "Discovery saved_discovery",
+    "evidence": "Evidence necessity",
+    "flows": "lost_without trace",
+    "judgement": "LIMIT Cost Judgement",
+    "verdicts": "Verdict verdicts",
+    "yardstick": "THRESHOLD Likeness NoCircuitError Yardstick",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -100,9 +100,7 @@ class _Judging:
 
     @cached_property
     def by_place(self) -> list[Head]:
-        """The heads that are said to attend by place: their mean stands there, and they
-        matter.
-        """
+        """The heads said to be by place: their mean stands there, and they matter."""
         by_mean = [
             head for head in self.beside if self.circuit.mechanisms.get(head) == Mean()
         ]
@@ -150,8 +148,7 @@ class _Judging:
         return needed + self.quiet(spared)
 
     def quiet(self, heads: Sequence[Head]) -> list[Beside]:
-        """The heads that may carry what they carry in any other sequence of the same
-        layout.
+        """The heads that may carry what they carry in any sequence of the layout.
 
         One that is missed all the same carries what is the same in all sequences, or
         tells of the layout. Then it costs something to put in what it carries in
@@ -206,9 +203,7 @@ class _Judging:
     # The circuit alone
 
     def all_beside(self) -> dict[Head, Swap]:
-        """All that is beside the circuit exchanged, but for heads that are said to be
-        by place.
-        """
+        """All beside the circuit exchanged, but for heads said to be by place."""
         swaps = dict[Head, Swap]()
         for head in self.beside:
             if head not in self.by_place:
@@ -237,9 +232,7 @@ class _Judging:
         return "paths and tables" if self.names else "tables"
 
     def enough(self, around: Mapping[Head, Swap]) -> dict[str, Cost]:
-        """The costs of all that is beside the circuit, with its paths as they are and
-        hard.
-        """
+        """The costs of all beside the circuit, with its paths as they are and hard."""
         hard = self.hard
         changes = {ALL_ELSE: Change(around, self.means)}
         changes[f"and {self.hard_parts} hard"] = Change(around, hard)
@@ -292,9 +285,7 @@ class _Judging:
     def together(
         self, around: Mapping[Head, Swap], swaps: Sequence[tuple[Head, Swap]]
     ) -> list[Cost]:
-        """The costs of swaps of a head each, while all that is beside the circuit is
-        exchanged.
-        """
+        """The costs of swaps of a head each, with all beside the circuit exchanged."""
         means = self.means
         before = self.costs.after(Change(around, means))
         changes = [Change({**around, head: swap}, means) for head, swap in swaps]
@@ -306,8 +297,7 @@ class _Judging:
         way: str,
         swap: Callable[[AttentionPath], Swap],
     ) -> None:
-        """Tries a way that changes one path alone with all paths that have not cost
-        enough.
+        """Tries a way that changes one path alone with all paths too cheap so far.
 
         Args:
             most: the highest cost of each path so far.

@@ -1,5 +1,4 @@
-"""A certificate: on how many of all sequences circuit and model agree at least,
-guaranteed.
+"""A certificate: a bound for all sequences on agreement of circuit and model.
 
 Sequences are drawn independently, after the circuit was chosen. A sequence agrees if
 all its answers do. So the number that agree is binomial, and its exact bound holds for
@@ -66,22 +65,18 @@ class Certificate(Finding):
     agreeing: int
     ablated_agreeing: int
 
-    def is_of(self, found: Discovery) -> bool:
+    def is_of(self, discovery: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
-        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
+        return (self.circuit, self.ablation) == (discovery.circuit, discovery.ablation)
 
     @property
     def bound(self) -> float:
-        """The least share of all sequences on which they agree, with that
-        confidence.
-        """
+        """The least share of all sequences on which they agree, at that confidence."""
         return clopper_pearson_low(self.agreeing, self.sequences, self.confidence)
 
     @property
     def holds(self) -> bool:
-        """True if the bound is as large as was asked for, and not trivial (see
-        `trivial`).
-        """
+        """True if the bound is as large as asked for, and not trivial (`trivial`)."""
         return self.bound >= self.agreement and not self.trivial
 
     @property
@@ -122,8 +117,7 @@ class Certificate(Finding):
 def agreements(
     circuit: Circuit, benches: Iterable[Bench]
 ) -> Iterator[Bool[Tensor, "two sequence"]]:
-    """The sequences that circuit, and that ablated model, answer as the model does;
-    some at a time.
+    """The sequences that circuit and ablated model answer as the model does.
 
     Raises:
         HeadwayError: if the model could not have answered otherwise, or its outputs do
@@ -157,8 +151,7 @@ def _require_choice(bench: Bench, intact: Outputs) -> None:
 def require_sequences(
     agreement: float, confidence: float, sequences: int | None = None
 ) -> int:
-    """The number of sequences to draw; by default half of the allowed share may
-    disagree.
+    """The number of sequences to draw; by default half the allowed share may fail.
 
     Raises:
         HeadwayError: if they are too few for the confidence or more than 1,000,000, or
@@ -197,8 +190,7 @@ def certify(
     step: int | None = None,
     seed: int | None = None,
 ) -> Certificate:
-    """Draws fresh sequences, and bounds the share of all on which circuit and model
-    agree.
+    """Bounds the share of all sequences on which circuit and model agree.
 
     Nothing is taken on trust but the weights, the task and the circuit: both models run
     whole, on sequences of a stream that depends on the circuit, and that nothing else

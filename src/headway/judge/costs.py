@@ -47,9 +47,7 @@ class Measured:
 
     @property
     def sequences(self) -> Float[Tensor, " hop"]:
-        """By hop, the share of sequences that have another answer than of the model as
-        it is.
-        """
+        """By hop, the share of sequences with another answer than the model's."""
         has_another = (self.asked & ~self.same).any(1)
         return has_another.double().mean(0)
 
@@ -136,9 +134,7 @@ class Costs:
     def once(
         self, changes: Mapping[K, Change], key: Callable[[K], Hashable]
     ) -> dict[K, Cost]:
-        """The costs of changes by name; what has a key, which tells it whole, is
-        measured once.
-        """
+        """The costs of changes by name; a change with a key is measured once."""
         known = self.exchange.known
         new = [name for name in changes if key(name) not in known]
         costs = self.of([changes[name] for name in new])

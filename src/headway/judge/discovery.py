@@ -1,6 +1,4 @@
-"""The first of a run's findings: a circuit, its evidence, and whether that is
-enough.
-"""
+"""The first of a run's findings: a circuit, its evidence, and if it is enough."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +21,7 @@ from headway.training.run import Run
 
 @dataclass(frozen=True)
 class Refusal(Finding):
-    """Why no circuit could be searched for in a run's last checkpoint, in the words
-    printed.
-    """
+    """The printed reason for no search of a circuit in a run's last checkpoint."""
 
     FILE: ClassVar[str] = "refused.json"
 
@@ -34,8 +30,7 @@ class Refusal(Finding):
 
 @dataclass(frozen=True)
 class Discovery(Finding, Shown):
-    """A circuit and the evidence for it. All losses are on held-out data
-    (`Task.targets`).
+    """A circuit and its evidence. All losses are on held-out data (`Task.targets`).
 
     Attributes:
         circuit: a mechanism for every head.
@@ -178,9 +173,7 @@ def _mean(losses: dict[str, float]) -> float:
 
 
 def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
-    """A task's roles as they stand in a sequence, with what each starts with (see
-    `Discovery`).
-    """
+    """A task's roles in their order, with what each starts with (see `Discovery`)."""
     flow = task.flow()
     if flow is None or set(flow.roles) != set(task.roles):
         return dict.fromkeys(task.standing, ())
@@ -200,8 +193,7 @@ def saved_discovery(run: Run) -> Discovery:
 
 
 def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | None]:
-    """The circuit that is given as an argument, and the ablation that it was measured
-    with.
+    """The circuit given as an argument, and the ablation it was measured with.
 
     Args:
         circuit: itself, of which that is not known, what `discover` returned, or a file
@@ -228,9 +220,7 @@ def given_or_own(circuit: Any, run: Run | None = None) -> tuple[Circuit, str | N
 
 
 def _written(file: str | Path) -> tuple[Circuit, str | None]:
-    """The circuit that a file holds, and the ablation that it was measured with, if it
-    is there.
-    """
+    """The circuit in a file, and the ablation it was measured with, if known."""
     data = read_json(Path(file))
     fields = data if isinstance(data, dict) else {}
     rows = fields.get("ablation")
@@ -245,7 +235,5 @@ def _written(file: str | Path) -> tuple[Circuit, str | None]:
 
 
 def missing(run: Run, why: str, verb: str) -> NoReturn:
-    """Raises `HeadwayError`: a run's folder lacks a finding, and which verb makes
-    it.
-    """
+    """Raises `HeadwayError`: a finding is missing, and which verb makes it."""
     raise HeadwayError(f"{run.folder}: {why}: {command(verb, run.folder)}")

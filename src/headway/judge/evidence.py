@@ -62,8 +62,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for a circuit. All losses are those of the targets, on held-out
-    sequences.
+    """The evidence for a circuit. All losses are on held-out sequences.
 
     Attributes:
         judgement: what changes cost, by exchange, which the verdicts follow from; None
@@ -113,8 +112,7 @@ def evidence_for(
     subject: Subject,
     judgement: tuple[Judgement | None, str],
 ) -> tuple[float, Evidence]:
-    """Measures a circuit on a bench. `trials` (searches on other samples) are left
-    empty.
+    """Measures a circuit on a bench. `trials` are left empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.

@@ -1,5 +1,4 @@
-"""A circuit in the theory of flows: the way of its answer, and the part of each path in
-it.
+"""A circuit in the theory of flows: the route of its answer, path by path.
 
 As in `headway.theory`, every position starts with its symbol and the code of its pair
 or row, and a path copies all that stands where it looks. A path can find its key by
@@ -40,8 +39,7 @@ class Routes:
 
 
 def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
-    """Traces every symbol through a circuit, with the paths that brought it and its
-    keys.
+    """Traces every symbol through a circuit, with the paths and keys it needs.
 
     A path finds its key by the symbols that both positions hold before the layer, or
     else by the codes of pairs and rows that both hold; within one pair, fact or row by
@@ -71,9 +69,7 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
 def _stages(
     standing: Sequence[Place], asked: str, paths: Sequence[AttentionPath]
 ) -> Stages:
-    """The pieces that every role holds before each layer, if heads attend along these
-    paths.
-    """
+    """The pieces that every role holds before each layer, along these paths."""
     roles = tuple(place.role for place in standing)
     starts = tuple(frozenset({place.symbol, place.group}) for place in standing)
     return Flow(roles, starts, asked).along(paths, causal=False).stages
@@ -111,9 +107,7 @@ def _behind(
 
 
 def _held(stages: Stages, path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:
-    """The pieces that stand before a path's layer where it attends, and where it
-    looks.
-    """
+    """The pieces before a path's layer where it attends, and where it looks."""
     query, key = path.relation.ends or ("", "")
     stage = stages[min(path.layer, len(stages) - 1)]
     return stage[query], stage[key]

@@ -1,6 +1,4 @@
-"""The costs of changes of a model, as data: the verdicts on a circuit follow from
-them.
-"""
+"""The costs of changes of a model, as data from which verdicts follow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +15,7 @@ Role = Literal["not needed", "by place", "the same in all sequences", "votes too
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a change, against the outputs before it; the hop that suffers most
-    counts.
+    """The cost of a change, against the outputs before it, in the worst hop.
 
     Attributes:
         answers: the share of answers that change.
@@ -60,8 +57,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Shape:
-    """A head of a circuit that another stands in for: its absence costs nothing, its
-    paths may do.
+    """A head that another stands in for: only its paths can cost something.
 
     Attributes:
         head: layer and number.

@@ -10,15 +10,12 @@ from headway.tasks import Batch, Task
 
 
 def places(task: Task | Cast) -> list[Place]:
-    """The roles of one chain in the order in which they stand in a sequence; perhaps
-    none.
-    """
+    """The roles of one chain in the order of their places; perhaps none."""
     return list(task.places) if isinstance(task, Cast) else places_of(standing_of(task))
 
 
 def cast_of(shown: Circuit | Discovery) -> Cast:
-    """The roles of a discovery or a circuit, perhaps none, and the hops if they are
-    known.
+    """The roles of a discovery or a circuit, and the hops if they are known.
 
     A discovery tells the roles and where they stand. A circuit by itself names only
     roles that have paths, in no order; as heads look back, a role that is looked at
@@ -30,9 +27,7 @@ def cast_of(shown: Circuit | Discovery) -> Cast:
 
 
 def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:
-    """True if every path leads from a role to a role of its chain, so that these can be
-    columns.
-    """
+    """True if every path stays in its chain, so that roles can be columns."""
     roles = {place.role for place in places(task)}
     ends = {end for path in paths for end in path.relation.ends or [""]}
     return bool(roles) and ends <= roles

@@ -47,9 +47,7 @@ class Swaps:
         return (head, head in self.by_place, *self.names[head])
 
     def along(self, head: Head) -> Mechanism:
-        """A head attends along its paths alone, in rows that have one; other rows are
-        its own.
-        """
+        """A head attends along its paths alone in rows that have one."""
         return Paths(frozenset(self.names[head]), "own")
 
     def path_exchanged(self, path: AttentionPath) -> Swap:

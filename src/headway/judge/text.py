@@ -16,38 +16,38 @@ WORDS = {True: "yes", False: "NO", None: "?"}
 """Verdicts as words."""
 
 
-def of_discovery(found: Discovery, run: object = None) -> str:
+def of_discovery(discovery: Discovery, run: object = None) -> str:
     """Heads and what they do, the verdicts with their numbers, and every path's losses.
 
     Args:
-        found: what is shown.
+        discovery: what is shown.
         run: the folder for the lines to type next; they are Python without it.
     """
-    lines = head_lines(found)
-    lines += ["", *verdict_lines(verdicts(found), run), ""]
-    lines += evidence_lines(found)
+    lines = head_lines(discovery)
+    lines += ["", *verdict_lines(verdicts(discovery), run), ""]
+    lines += evidence_lines(discovery)
     return "\n".join(lines)
 
 
-def head_lines(found: Discovery) -> list[str]:
+def head_lines(discovery: Discovery) -> list[str]:
     """The heads of a discovery, and what they do."""
-    circuit = found.circuit
-    lines = of_looks(found.looks, circuit, found.faithful)
-    if not found.looks:
+    circuit = discovery.circuit
+    lines = of_looks(discovery.looks, circuit, discovery.faithful)
+    if not discovery.looks:
         for head in circuit.useful_heads:
             lines += wrapped(f"{name_of(head)}: {circuit.mechanisms[head]}")
     for idle in circuit.idle_lines:
         lines += wrapped(idle)
-    if found.faithful and not circuit.paths:
+    if discovery.faithful and not circuit.paths:
         lines += wrapped(without_paths(circuit))
-    return lines + beside_lines(found)
+    return lines + beside_lines(discovery)
 
 
-def evidence_lines(found: Discovery) -> list[str]:
+def evidence_lines(discovery: Discovery) -> list[str]:
     """The evidence of a discovery: likeness, paths, flow, and what it cost."""
-    lines = [*likeness_table(found), ""]
-    if found.circuit.paths:
-        lines += path_table(found)
+    lines = [*likeness_table(discovery), ""]
+    if discovery.circuit.paths:
+        lines += path_table(discovery)
         lines += wrapped(
             "exchanged: the cost of exchanging or cutting this path alone, as a "
             "share of the"
@@ -56,17 +56,17 @@ def evidence_lines(found: Discovery) -> list[str]:
         lines += wrapped(
             "cut: the loss with this path cut and all other heads replaced"
         )
-        if found.evidence.trials:
+        if discovery.evidence.trials:
             lines += wrapped(
                 "again: in how many searches with another sample it was found"
             )
-    lines += wrapped(flow_line(found))
+    lines += wrapped(flow_line(discovery))
     cost = (
-        f"{found.candidates} candidates at the cost of {found.forwards:.0f} "
+        f"{discovery.candidates} candidates at the cost of {discovery.forwards:.0f} "
         "forward passes"
     )
-    if found.seconds is not None:
-        cost += f", {found.seconds:.1f} s"
+    if discovery.seconds is not None:
+        cost += f", {discovery.seconds:.1f} s"
     return lines + wrapped(cost)
 
 
@@ -85,9 +85,7 @@ def without_paths(circuit: Circuit) -> str:
 
 
 def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
-    """Verdicts one below the other: name, word, reason, and the line to type next (see
-    `Next`).
-    """
+    """Verdicts: name, word, reason, and the line to type next (see `Next`)."""
     column = max(len(verdict.name) for verdict in given) + 2
     indent = " " * (column + 5)
     lines = list[str]()
@@ -101,9 +99,9 @@ def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
     return lines
 
 
-def beside_lines(found: Discovery) -> list[str]:
+def beside_lines(discovery: Discovery) -> list[str]:
     """The heads without a path, by what exchanging them shows that they do."""
-    judgement = found.evidence.judgement
+    judgement = discovery.evidence.judgement
     if judgement is None:
         return []
     lines = list[str]()
@@ -115,13 +113,11 @@ def beside_lines(found: Discovery) -> list[str]:
     return lines
 
 
-def flow_line(found: Discovery) -> str:
-    """The size of the circuit beside the flow minimum, and what the theory says of its
-    paths.
-    """
-    evidence = found.evidence
-    heads = counted(len(found.circuit.useful_heads), "useful head")
-    layers = counted(len(found.circuit.useful_layers), "layer")
+def flow_line(discovery: Discovery) -> str:
+    """The size of the circuit beside the flow minimum, and the theory of its paths."""
+    evidence = discovery.evidence
+    heads = counted(len(discovery.circuit.useful_heads), "useful head")
+    layers = counted(len(discovery.circuit.useful_layers), "layer")
     size = f"{heads} in {layers}"
     if evidence.infeasible is None:
         return f"flow: not known of this task; {size}"
@@ -137,16 +133,17 @@ def flow_line(found: Discovery) -> str:
     return f"flow: {size}"
 
 
-def likeness_table(found: Discovery) -> list[str]:
+def likeness_table(discovery: Discovery) -> list[str]:
     """Intact, circuit, complement and ablated, each with its loss and its agreement."""
-    evidence = found.evidence
+    evidence = discovery.evidence
+    intact = f"{discovery.intact_loss:.4f}"
     likeness = evidence.likeness
     rows = [
         ["", "loss", "answers", "sequences", "R²", "faithfulness"],
-        ["intact", f"{found.intact_loss:.4f}", "100.0 %", "100.0 %", "1.000", "1.000"],
+        ["intact", intact, "100.0 %", "100.0 %", "1.000", "1.000"],
         _likeness_row("circuit", likeness.circuit),
     ]
-    if found.circuit.paths:
+    if discovery.circuit.paths:
         rows.append(_likeness_row("complement", likeness.complement))
     rows.append(_likeness_row("ablated", likeness.ablated))
     lines = _table(rows, "<>>>>>")
@@ -156,12 +153,12 @@ def likeness_table(found: Discovery) -> list[str]:
         " answers are"
     )
     lines += wrapped(f"the circuit hop by hop: {_hops(evidence)}")
-    above = "below" if found.replaced_loss < found.threshold else "not below"
+    above = "below" if discovery.replaced_loss < discovery.threshold else "not below"
     its = _interval(evidence.interval)
     own = _interval(evidence.intact_interval)
     lines += wrapped(
-        f"every head replaced, {found.ablation} rows: the loss is {above} "
-        f"{found.threshold:.3g}; on"
+        f"every head replaced, {discovery.ablation} rows: the loss is {above} "
+        f"{discovery.threshold:.3g}; on"
         f" {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
     )
     return lines
@@ -191,13 +188,11 @@ def _interval(ends: tuple[float, float]) -> str:
 
 
 def path_table(
-    found: Discovery, emerged: Mapping[AttentionPath, float | None] | None = None
+    discovery: Discovery, emerged: Mapping[AttentionPath, float | None] | None = None
 ) -> list[str]:
-    """Every path of a circuit: its attention, its cost, the loss without it, its
-    emergence.
-    """
-    trials = found.evidence.trials
-    judgement = found.evidence.judgement
+    """Every path of a circuit: attention, cost, loss without it, emergence."""
+    trials = discovery.evidence.trials
+    judgement = discovery.evidence.judgement
     costs = judgement.paths if judgement else {}
     head = ["path", "attention", "exchanged", "cut"]
     if emerged is not None:
@@ -205,7 +200,7 @@ def path_table(
     elif trials:
         head.append("again")
     rows = [head]
-    for needed in found.evidence.necessity:
+    for needed in discovery.evidence.necessity:
         path = needed.path
         cost = f"{costs[path].most:.2f}" if path in costs else "-"
         row = [str(path), f"{needed.attention:.2f}", cost, f"{needed.loss:.3f}"]

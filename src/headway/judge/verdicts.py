@@ -1,5 +1,4 @@
-"""The verdicts on a circuit, as data: which follow from what changes cost, and why;
-what is next.
+"""The verdicts on a circuit, as data: their reasons, and what to do next.
 
 Every view shows this list.
 """
@@ -92,7 +91,7 @@ class Verdict:
     next: Next | None = None
 
 
-def verdicts(found: Discovery) -> list[Verdict]:
+def verdicts(discovery: Discovery) -> list[Verdict]:
     """The verdicts on a circuit, always the same three in the same order.
 
     A change *costs* the answers that it changes, as a share of those that change when
@@ -108,12 +107,16 @@ def verdicts(found: Discovery) -> list[Verdict]:
       beside all that is not of the circuit.
 
     Args:
-        found: the circuit, and the evidence for it.
+        discovery: the circuit, and the evidence for it.
     """
-    judgement = found.evidence.judgement
+    judgement = discovery.evidence.judgement
     if judgement is None:
-        return [Verdict(name, None, found.evidence.unjudged) for name in NAMES]
-    return [_enough(found, judgement), _complete(judgement), _nothing_spare(judgement)]
+        return [Verdict(name, None, discovery.evidence.unjudged) for name in NAMES]
+    return [
+        _enough(discovery, judgement),
+        _complete(judgement),
+        _nothing_spare(judgement),
+    ]
 
 
 def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
@@ -124,7 +127,7 @@ def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
     return heads
 
 
-def _enough(found: Discovery, judgement: Judgement) -> Verdict:
+def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
     """The verdict on what is left when all else is exchanged."""
     tried = judgement.enough
     worst = max(tried, key=lambda what: tried[what].most)
@@ -138,7 +141,7 @@ def _enough(found: Discovery, judgement: Judgement) -> Verdict:
     )
     because = f"with {what}, {stays}; {_costs(cost)}"
     if cost.most >= LIMIT:
-        return _not_enough(found, because)
+        return _not_enough(discovery, because)
     shapes = [shape for shape in judgement.shapes if shape.cost.most >= LIMIT]
     if not shapes:
         return Verdict("enough", True, because)
@@ -150,19 +153,19 @@ def _enough(found: Discovery, judgement: Judgement) -> Verdict:
     return Verdict("enough", False, f"{stands_in}; {attending}", _map(shape.head))
 
 
-def _not_enough(found: Discovery, because: str) -> Verdict:
-    """The verdict where exchanging all else costs: it names the head that is replaced
-    worst.
-    """
-    own = found.intact_loss
-    alone = {head: loss for head, loss in found.evidence.alone.items() if loss > own}
+def _not_enough(discovery: Discovery, because: str) -> Verdict:
+    """The verdict where exchanging all else costs: it names the worst head."""
+    own = discovery.intact_loss
+    alone = {
+        head: loss for head, loss in discovery.evidence.alone.items() if loss > own
+    }
     if alone:
         head = max(alone, key=alone.__getitem__)
         takes = f"takes the loss from {own:.3f} to {alone[head]:.3f}"
         because += f"; replacing {name_of(head)} alone {takes}"
         return Verdict("enough", False, because, _map(head))
-    more = 4 * found.evidence.sequences
-    again = Next("circuit", {**found.asked, "sequences": more})
+    more = 4 * discovery.evidence.sequences
+    again = Next("circuit", {**discovery.asked, "sequences": more})
     return Verdict("enough", False, because, again)
 
 

@@ -31,19 +31,13 @@ THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
 
 CLOSES = (0.95, 0.9, 0.8)
-"""Shares of the gap to close: what the search aims at in turn, and the least that is
-faithful.
-"""
+"""Shares of the gap to close: the search's aims in turn, the least allowed."""
 
 AGREES = {"agreement": 0.9, "r2": 0.8}
-"""The least likeness of a circuit to the model: `agreement` of tokens, `r2` of
-vectors.
-"""
+"""The least likeness to the model: `agreement` of tokens, `r2` of vectors."""
 
 CONSTANT = 1e-10
-"""Outputs count as constant if their variance is at most so much of their mean
-square.
-"""
+"""The largest variance of constant outputs, as a share of their mean square."""
 
 MANY = 32
 """In so many sequences a hop that has one answer has no other by chance."""
@@ -55,9 +49,7 @@ Losses = tuple[float, float]
 
 
 def one_answer(kind: Targets, targets: Tensor) -> float:
-    """The least loss of a model that gives every query the same answer, the mean of the
-    hops.
-    """
+    """The least loss of a model with one answer to all queries, mean of the hops."""
     asked = kind.asked(targets)
     hops = asked.any((0, 1)).nonzero()
     losses = list[Tensor]()
@@ -124,8 +116,7 @@ def require_told_apart(bench: Bench) -> None:
 
 
 def require_better_than_one_answer(bench: Bench) -> None:
-    """Makes sure that a model knows more than which answers there are, of hops with
-    several.
+    """Makes sure that a model beats the best constant answer, of hops with several.
 
     Raises:
         NoCircuitError: if it does not.
@@ -197,9 +188,7 @@ class Yardstick:
         return dict.fromkeys(bench.heads, mechanism_of(self.ablated))
 
     def limits(self, bench: Bench) -> list[float]:
-        """Losses on some sequences that a circuit may be asked to stay below, the least
-        first.
-        """
+        """Limits for losses on some sequences, the least first."""
         if self.loss is not None:
             return [self.loss]
         own, most = bench.losses([{}, self.without(bench)])
@@ -208,9 +197,7 @@ class Yardstick:
         return [most + share * (own - most) for share in self.closes]
 
     def met(self, bench: Bench, loss: float) -> float:
-        """The least limit that a loss on some sequences is below; the last if it is
-        below none.
-        """
+        """The least limit above a loss on some sequences; the last if there is none."""
         *smaller, last = self.limits(bench)
         for limit in smaller:
             if loss < limit:
@@ -218,9 +205,7 @@ class Yardstick:
         return last
 
     def agrees(self, agreement: float, r2: float | None) -> bool:
-        """True if answers, or outputs, are the model's own often enough, where that
-        counts.
-        """
+        """True if answers or outputs are the model's own often enough."""
         like = agreement if self.measure == "agreement" else r2
         loss_alone = self.loss is not None or self.ablated == "corrupted"
         return loss_alone or like is None or like >= AGREES[self.measure]
@@ -268,8 +253,7 @@ def _refuse_infinite(own: float, ends: Sequence[Yardstick]) -> NoReturn:
 
 @dataclass(frozen=True)
 class Likeness:
-    """The likeness of an altered model to the intact one, on the sequences of the
-    evidence.
+    """The likeness of an altered model to the intact one, on the evidence's sequences.
 
     Attributes:
         loss: of the altered model, the mean over the hops.
@@ -300,8 +284,7 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Likenesses:
-    """The circuit, its complement and the ablated model, each against the model as it
-    is.
+    """The circuit, its complement and the ablated model, against the intact model.
 
     Attributes:
         circuit: with every head replaced by its mechanism.
@@ -374,9 +357,7 @@ def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " seque
 
 
 def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
-    """The R² of outputs against the intact ones (see `Likeness`); None if these are
-    constant.
-    """
+    """The R² of outputs against intact ones (see `Likeness`); None if constant."""
     asked = bench.task.targets.asked(bench.batch.targets)
     asked = asked[..., bench.columns, None]
     numbers = _numbers(bench, altered, asked)
@@ -393,9 +374,7 @@ def r2(bench: Bench, altered: Outputs, intact: Outputs) -> float | None:
 
 
 def _numbers(bench: Bench, outputs: Outputs, asked: Tensor) -> Tensor:
-    """A model's answers in numbers, of the hops that count; 0 where nothing is
-    asked.
-    """
+    """A model's answers as numbers, of the hops that count; 0 where none is asked."""
     numbers = bench.task.targets.numbers(outputs, bench.batch.targets)
     return numbers[..., bench.columns, :].where(asked, 0.0).double()
 

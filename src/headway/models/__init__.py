@@ -16,4 +16,10 @@ if TYPE_CHECKING:
     from headway.models.lens import logit_lens as logit_lens
     from headway.models.lens import loss_lens as loss_lens
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "config": "TransformerConfig",
+    "lens": "accuracy_lens logit_lens loss_lens",
+    "tapped": "Tap Tappable Tapped attention_patterns tapped",
+    "transformer": "Transformer",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

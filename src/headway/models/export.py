@@ -22,21 +22,16 @@ from headway.errors import HeadwayError, require
 from headway.models.transformer import Transformer
 
 LensModel = Any
-"""A `transformer_lens.TransformerBridge`; TransformerLens is imported only when it is
-asked for.
-"""
+"""A `transformer_lens.TransformerBridge`, imported when it is asked for."""
 
 LONGEST_UNMASKED = 1024
-"""The `n_ctx` of a model without a mask, which does not know how long its sequences
-are.
-"""
+"""The `n_ctx` of a model without a mask, whose sequences have any length."""
 
 RENAMED = {"attn.out.": "attn.o.", "mlp.up.": "mlp.in.", "mlp.down.": "mlp.out."}
 
 
 def to_transformer_lens(model: Transformer) -> LensModel:
-    """The model as a `TransformerBridge`, with weights of its own that hold the same
-    numbers.
+    """The model as a `TransformerBridge`, with a copy of its weights.
 
     TransformerLens takes the softmax of attention in single precision, also of a
     double-precision model. Its processing of weights, which keeps log-probabilities but
@@ -121,8 +116,7 @@ def _lens_config(model: Transformer) -> Any:
 
 
 class Body(nn.Module):
-    """The module that TransformerLens wraps: its own blocks between embedding and
-    read-out.
+    """The module that TransformerLens wraps: blocks, embedding and read-out.
 
     Submodules are named as TransformerLens names those of its own models.
     """
@@ -156,10 +150,10 @@ class Body(nn.Module):
         TransformerLens passes tokens as `input_ids`, vectors as `inputs_embeds`; and,
         with `start_at_layer`, as those the residual stream [batch, position, d_model].
         """
-        x = self._embedded(inputs_embeds if input_ids is None else input_ids)
+        stream = self._embedded(inputs_embeds if input_ids is None else input_ids)
         for block in self.layers:
-            (x,) = block(x)
-        return self.head(self.ln_out(x))[:, -self.n_read :]
+            (stream,) = block(stream)
+        return self.head(self.ln_out(stream))[:, -self.n_read :]
 
     def _embedded(
         self, inputs: Tensor | None
@@ -183,11 +177,11 @@ class Body(nn.Module):
         require(fits, "inputs", given, allowed)
         if is_stream:
             return inputs
-        x = self.tok_embed(inputs)
+        embedded = self.tok_embed(inputs)
         if not hasattr(self, "pos"):
-            return x
+            return embedded
         places = torch.arange(inputs.shape[1], device=inputs.device)
-        return x + self.pos(places[None])
+        return embedded + self.pos(places[None])
 
 
 class Scale(nn.Module):
@@ -197,15 +191,13 @@ class Scale(nn.Module):
         super().__init__()
         self.factor = factor
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, stream: Tensor) -> Tensor:
         """The product."""
-        return x * self.factor
+        return stream * self.factor
 
 
 class VectorEmbedding(nn.Module):
-    """A linear map whose weight lies as TransformerLens' `W_E` does: [d_input,
-    d_model].
-    """
+    """A linear map with the layout of TransformerLens' `W_E`: [d_input, d_model]."""
 
     def __init__(self, d_input: int, d_model: int):
         super().__init__()
@@ -235,9 +227,7 @@ def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def _require_same(bridge: LensModel, model: Transformer) -> None:
-    """Makes sure on random inputs that this version of TransformerLens computes the
-    model.
-    """
+    """Makes sure that this version of TransformerLens gives the model's outputs."""
     length = model.n_read if model.mask is None else len(model.mask)
     generator = torch.Generator().manual_seed(0)
     weight = model.embed.weight
@@ -267,5 +257,5 @@ def _transformer_lens(name: str) -> Any:
         return importlib.import_module(f"transformer_lens.{name}")
     except ModuleNotFoundError:
         raise HeadwayError(
-            "TransformerLens 4 is not installed: pip install 'headway[lens]'"
+            "TransformerLens 4 is not installed: pip install 'headway-interp[lens]'"
         ) from None

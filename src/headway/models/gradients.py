@@ -17,8 +17,7 @@ DETACHES = {
 
 
 class Cuts(TorchFunctionMode):
-    """Follows some tensors through a pass, to the first operation that gradients do not
-    pass.
+    """Follows tensors through a pass, to the first operation without gradient.
 
     Comparisons and the like have no gradient to keep back: what is made of them is not
     followed.
@@ -44,7 +43,11 @@ class Cuts(TorchFunctionMode):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         if any(tensor in self._followed for tensor in tensors_in(args, kwargs)):
-            made = [one for one in tensors_in((out,), {}) if one.is_floating_point()]
+            made = [
+                tensor
+                for tensor in tensors_in((out,), {})
+                if tensor.is_floating_point()
+            ]
             for tensor in made:
                 self.follow(tensor)
             if made and self.by is None:
@@ -53,9 +56,7 @@ class Cuts(TorchFunctionMode):
 
 
 def _cut_by(func: Callable[..., Any]) -> str | None:
-    """The reason why a gradient does not pass a function that is called now, if it does
-    not.
-    """
+    """The reason why no gradient passes a function; None if one does."""
     if func in DETACHES:
         return "it, or what reads it, is detached"
     if torch.is_grad_enabled():

@@ -1,5 +1,4 @@
-"""Hooks and caches: a model's computation, seen and changed under TransformerLens'
-names.
+"""Hooks and caches: a computation seen and changed by TransformerLens' names.
 
 Wherever something can be looked at, a model has a `HookPoint`. Its path in the model is
 its name, such as `blocks.1.attn.hook_pattern`, and torch's forward hooks do the rest.
@@ -32,9 +31,7 @@ class HookPoint(nn.Identity):
 
 
 Edit = Callable[[Tensor, HookPoint], Tensor | None]
-"""Called with what passes, and where; unless it returns None, that is passed on
-instead.
-"""
+"""Called with what passes and where; its result, unless None, is passed on."""
 Names = Key | list[Key] | Callable[[str], bool]
 """One name, or several, or a function of the full name."""
 
@@ -89,8 +86,7 @@ class Hooked(nn.Module):
 
     @contextmanager
     def hooks(self, fwd_hooks: Iterable[tuple[Names, Edit]]) -> Iterator[None]:
-        """Lets functions see and change what passes at some points, as long as it is
-        open.
+        """Lets functions see and change what passes at some points, while open.
 
         Raises:
             HeadwayError: if nothing has a name; the line gives the nearest there are.
@@ -126,8 +122,7 @@ class Hooked(nn.Module):
     def run_with_cache(
         self, inputs: Tensor, names: Names | None = None
     ) -> tuple[Tensor, Cache]:
-        """The outputs, and all that was computed on the way, as it was (gradients flow
-        through it).
+        """The outputs, and all that was computed on the way; gradients flow through.
 
         What is kept is the caller's own: nothing that is edited later, in place or not,
         changes it, nor does an edit of it change the model's pass or anything else that
@@ -184,9 +179,7 @@ def full_name(key: Key, names: Collection[str]) -> str:
 
 
 def _in_layer(key: tuple[Any, ...], names: Collection[str]) -> list[str]:
-    """The full names that end with a point, such as `pattern`, or it and a part, in a
-    layer.
-    """
+    """The full names that end with a point, such as `pattern`, in a layer."""
     what, layer, *part = key if len(key) > 1 else (*key, None)
     if isinstance(layer, int) and layer < 0:
         layers = re.findall(r"blocks\.(\d+)\.", " ".join(names))

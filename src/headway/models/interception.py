@@ -102,9 +102,7 @@ class Place(NamedTuple):
         return whole
 
     def _parts(self, heads: Tensor, length: int) -> tuple[Span, Span, list[int]]:
-        """Positions that are queries, those that are keys, and the keys that are no
-        position.
-        """
+        """Positions that are queries, or keys, and keys that are no position."""
         spans = list[Span]()
         for start, count in zip(self, heads.shape[-2:], strict=True):
             first = count - length if start == LAST else start
@@ -150,11 +148,11 @@ class Turned(NamedTuple):
     """The layout of a pattern in a call.
 
     Attributes:
-        there: turns what is given to the call into [..., query, key].
+        forth: turns what is given to the call into [..., query, key].
         back: the other way.
     """
 
-    there: Callable[[Tensor], Tensor]
+    forth: Callable[[Tensor], Tensor]
     back: Callable[[Tensor], Tensor]
 
 
@@ -227,9 +225,7 @@ class Interception(TorchFunctionMode):
         self.scores: MutableMapping[Tensor, frozenset[Scores]] = (
             WeakTensorKeyDictionary()
         )
-        """Sets of `Scores` that tensors are made of, up to the product with the
-        values.
-        """
+        """Sets of `Scores` that tensors derive from, up to the product with values."""
         self.softmaxes: MutableMapping[Tensor, frozenset[int]] = (
             WeakTensorKeyDictionary()
         )
@@ -237,7 +233,7 @@ class Interception(TorchFunctionMode):
         product.
         """
         self.site_of: list[int | None] = []
-        """The site of every softmax over keys; None if it is late."""
+        """Sets of softmaxes, by number, that tensors derive from, up to there."""
         self.keys_of: list[int] = []
         """The number of keys that every softmax is over."""
         self.caught: MutableMapping[Tensor, tuple[int, Tensor]] = (
@@ -381,7 +377,7 @@ class Interception(TorchFunctionMode):
             return product(pattern, values)
         n_heads, n_queries, n_keys = self.shapes[site]
         heads = pattern.new_zeros(self.batch, n_heads, n_queries, n_keys)
-        shape = turned.there(pattern).shape
+        shape = turned.forth(pattern).shape
         kept = shape[-1]  # a sink may have been left out behind
 
         def laid(own: Tensor) -> Tensor:
@@ -394,9 +390,7 @@ class Interception(TorchFunctionMode):
     def _is_over_keys(
         self, result: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
     ) -> bool:
-        """Tell whether a softmax, given as it was called, is one of scores over
-        keys.
-        """
+        """Tell whether a softmax, as it was called, is one of scores over keys."""
         square = result.ndim > 3 and result.shape[-2:] == (self.length, self.length)
         known = square or input in self.scores
         return dim in (-1, result.ndim - 1) and self._has_batch(result) and known
@@ -473,7 +467,7 @@ class Interception(TorchFunctionMode):
             for scores in self.scores.get(pattern, frozenset()):
                 scores.is_taken = True
             site = len(self.shapes)
-            own = turned.there(pattern)
+            own = turned.forth(pattern)
             allowed = f"[batch, …] with a batch of {self.batch}, where it meets values"
             require(
                 self._has_batch(own), "shape of a pattern", list(own.shape), allowed
@@ -502,17 +496,17 @@ class Interception(TorchFunctionMode):
                 _add_origins(self.scores, tensor, out)
                 _add_origins(self.softmaxes, tensor, out)
 
-    def _has_batch(self, x: Tensor) -> bool:
+    def _has_batch(self, tensor: Tensor) -> bool:
         """Tell whether x may be [batch, …, query, key] or [batch * head, query,
         key].
         """
-        if x.ndim > 3:
-            return x.shape[0] == self.batch
-        return x.ndim == 3 and not len(x) % self.batch
+        if tensor.ndim > 3:
+            return tensor.shape[0] == self.batch
+        return tensor.ndim == 3 and not len(tensor) % self.batch
 
-    def _has_keys(self, x: Tensor) -> bool:
+    def _has_keys(self, tensor: Tensor) -> bool:
         """Tell whether the last two dimensions of x may be queries and keys."""
-        n_queries, n_keys = x.shape[-2:]
+        n_queries, n_keys = tensor.shape[-2:]
         # Beside the positions, for queries that are read out.
         few = n_keys - self.length <= 2
         return n_keys >= self.length and (n_queries >= self.length or few)
@@ -568,15 +562,13 @@ def _materialised(mask: Any, device: torch.device) -> Tensor:
     return every.tril(last_key)
 
 
-def is_activation(x: Tensor) -> bool:
+def is_activation(tensor: Tensor) -> bool:
     """Tell what was computed from the inputs, most likely, from weights."""
-    return x.ndim > 2 and not isinstance(x, nn.Parameter)
+    return tensor.ndim > 2 and not isinstance(tensor, nn.Parameter)
 
 
 def _is_made_of(out: Tensor, tensor: Tensor) -> bool:
-    """Tell by shapes whether something may be a tensor's entries, with further keys, or
-    shares.
-    """
+    """Tell by shapes whether something may be a tensor's entries or shares."""
     if out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]:
         return True
     return tensor.ndim > 3 and out.shape[-2:] == tensor.shape[-2:]
@@ -616,9 +608,7 @@ def summed_over(
 def _turned_in(
     equation: object, given: list[Tensor], pattern: Tensor, values: Tensor
 ) -> Turned:
-    """The layout of a pattern that meets values in an `einsum`, both among its
-    operands.
-    """
+    """The layout of a pattern that meets values in an `einsum`."""
     terms, kept = _terms(equation, given)
     letters = terms[id(pattern)].removeprefix("...")
     keys = set(letters) - set(kept)
@@ -627,13 +617,14 @@ def _turned_in(
         return AS_IT_IS
     now = [letters.index(letter) - len(letters) for letter in (*queries, *keys)]
     last = [-2, -1]
-    return Turned(lambda x: x.movedim(now, last), lambda x: x.movedim(last, now))
+    return Turned(
+        lambda pattern: pattern.movedim(now, last),
+        lambda pattern: pattern.movedim(last, now),
+    )
 
 
 def _terms(equation: object, given: list[Tensor]) -> tuple[dict[int, str], str]:
-    """The letters of the operands of an equation of `einsum`, by identity, and those of
-    its sum.
-    """
+    """The letters of an `einsum`: of its operands, by identity, and of its sum."""
     written = str(equation).replace(" ", "")
     terms, _, kept = written.partition("->")
     each = zip(given, terms.split(","), strict=False)
@@ -648,9 +639,7 @@ def _called(
     pair: tuple[Tensor, Tensor],
     *new: Tensor,
 ) -> Tensor:
-    """The outcome of a function with a pair of tensors among its arguments
-    exchanged.
-    """
+    """The outcome of a function with two of its tensors exchanged."""
     by_id = {id(old): other for old, other in zip(pair, new, strict=True)}
     named = {name: by_id.get(id(arg), arg) for name, arg in kwargs.items()}
     given = _exchanged(args, by_id)

@@ -1,6 +1,4 @@
-"""The logit lens: the residual stream after every layer, read out as if it were the
-last.
-"""
+"""The logit lens: the stream after every layer, read out as if it were last."""
 
 import torch
 from jaxtyping import Float

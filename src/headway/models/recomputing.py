@@ -1,5 +1,4 @@
-"""Checkpointed modules (`torch.utils.checkpoint`), kept from computing again what they
-computed.
+"""Checkpointed modules (`torch.utils.checkpoint`), kept from recomputing.
 
 A backward pass would call a layer again outside the tap, so that the layer's own
 pattern would take the place of the one that was put.

@@ -1,5 +1,4 @@
-"""Sites: where a tap takes hold of the attention of a module, and the layers that they
-make.
+"""Sites: where a tap takes hold of a module's attention, and their layers.
 
 A module may change what a softmax gives before it meets values: by signs, by a mask, by
 shares of other heads. One pass has a random pattern in the place of every softmax. If
@@ -104,9 +103,7 @@ def _watched(module: nn.Module, inputs: Tensor, late: frozenset[int]) -> "_Watch
 def _with_equal_patterns(
     module: nn.Module, inputs: Tensor, watch: "_Watch", groups: list[list[int]]
 ) -> dict[int, int]:
-    """Sites by others of their layer that always have the same pattern, the earlier one
-    first.
-    """
+    """Sites by others of their layer with the same pattern, the earlier first."""
     pairs = list[tuple[int, int]]()
     for first, *others in groups:
         pairs += [(first, site) for site in others if watch.has_equal(first, site)]
@@ -208,7 +205,9 @@ class _Watch(Interception):
 
     def _origins_of(self, tensors: Iterable[Tensor]) -> frozenset[int]:
         nothing = frozenset[int]()
-        return nothing.union(*(self.origins.get(_storage(x), nothing) for x in tensors))
+        return nothing.union(
+            *(self.origins.get(_storage(tensor), nothing) for tensor in tensors)
+        )
 
     def _softmaxed(self, result: Tensor, input: Tensor) -> Tensor:
         self.operands[len(self.site_of)] = {}
@@ -293,9 +292,7 @@ def _storage(tensor: Tensor) -> int:
 
 @contextmanager
 def drawn(weights: Sequence[Tensor], around: bool = False) -> Iterator[None]:
-    """Within it, weights have small random values in the place of their own, or added
-    to them.
-    """
+    """Within it, weights are small random values, or have them added."""
     own = [weight.data for weight in weights]
     generator = torch.Generator().manual_seed(0)
     try:

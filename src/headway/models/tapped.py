@@ -1,6 +1,4 @@
-"""The tap: what a model hands every attention pattern to, what has one, and one for any
-module.
-"""
+"""The tap: what attention patterns are handed to, and one for any module."""
 
 import sys
 import warnings
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     from headway.models.trial import Shape
 
 Tap = Callable[[int, Float[Tensor, "batch head query key"]], Tensor]
-"""Called with a layer and its attention pattern; the layer uses the pattern that is
-returned.
-"""
+"""Called with a layer and its attention pattern; returns the one to use."""
 
 
 @runtime_checkable
@@ -51,9 +47,7 @@ class Tappable(Protocol):
 def attention_patterns(
     model: Tappable, inputs: Tensor, through: Tap | None = None
 ) -> Float[Tensor, "batch layer head query key"]:
-    """The attention pattern of every head of every layer, edited by the tap
-    `through`.
-    """
+    """The attention pattern of every head and layer, edited by `through`."""
     seen: list[Tensor] = []
 
     def record(layer: int, pattern: Tensor) -> Tensor:
@@ -190,9 +184,7 @@ class Tapped(nn.Module):
 
 
 def _refuse_sealed(module: nn.Module) -> None:
-    """Refuses a module whose calls cannot be seen or changed, by what was done to
-    it.
-    """
+    """Refuses a module whose calls cannot be seen or changed, and says why."""
     for part in module.modules():
         if isinstance(part, torch.jit.ScriptModule):
             done = "traced or scripted (TorchScript): its calls cannot be seen"
@@ -208,9 +200,7 @@ def _refuse_sealed(module: nn.Module) -> None:
 
 
 def _is_exported(module: torch.fx.GraphModule) -> bool:
-    """Tell whether a graph calls operators of torch's core in the place of
-    functions.
-    """
+    """Tell whether a graph calls core operators of torch instead of functions."""
     targets = (node.target for node in module.graph.nodes)
     return any(isinstance(target, torch._ops.OpOverload) for target in targets)
 

@@ -1,5 +1,4 @@
-"""The transformer: pre-LN, with one tap through which every attention pattern can be
-seen and cut.
+"""The transformer: pre-LN, with one tap for every attention pattern.
 
 inputs [batch, position, d_input], of vectors
   → Linear → residual stream [batch, position, d_model]
@@ -50,7 +49,7 @@ class Attention(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "batch key d_model"],
+        stream: Float[Tensor, "batch key d_model"],
         mask: Float[Tensor, "position key"] | None = None,
         tap: Callable[[Pattern], Tensor] | Pattern | None = None,
         n_read: int | None = None,
@@ -62,10 +61,10 @@ class Attention(nn.Module):
         are not computed.
         """
         if isinstance(tap, Tensor):
-            v = self.hook_v(self._values(x))
+            v = self.hook_v(self._values(stream))
             pattern = tap
         else:
-            qkv = self.qkv(x).unflatten(2, (3, self.n_heads, self.d_head))
+            qkv = self.qkv(stream).unflatten(2, (3, self.n_heads, self.d_head))
             q, k, v = qkv.unbind(2)
             at = slice(None if n_read is None else -n_read, None)
             q = self.hook_q(q[:, at])
@@ -78,7 +77,8 @@ class Attention(nn.Module):
                 pattern = tap(pattern)
         pattern = self.hook_pattern(pattern)
         values = v.transpose(1, 2)
-        if not torch.is_autocast_enabled(x.device.type):  # which casts the two itself
+        # Autocast casts the two itself.
+        if not torch.is_autocast_enabled(stream.device.type):
             exact = torch.promote_types(pattern.dtype, v.dtype)
             pattern = pattern.to(exact)
             values = values.to(exact)
@@ -87,12 +87,12 @@ class Attention(nn.Module):
         return self.out(z.flatten(2))
 
     def _values(
-        self, x: Float[Tensor, "batch key d_model"]
+        self, stream: Float[Tensor, "batch key d_model"]
     ) -> Float[Tensor, "batch key head d_head"]:
         """The values alone."""
         size = self.n_heads * self.d_head
         weight = self.qkv.weight[-size:]
-        v = F.linear(x, weight, self.qkv.bias[-size:])
+        v = F.linear(stream, weight, self.qkv.bias[-size:])
         return v.unflatten(2, (self.n_heads, self.d_head))
 
     def weigh(
@@ -124,11 +124,11 @@ class MLP(nn.Module):
         self.hook_pre = HookPoint()
         self.hook_post = HookPoint()
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, stream: Tensor) -> Tensor:
         """Applies the MLP at every position alone."""
-        x = self.hook_pre(self.up(x))
-        x = self.hook_post(self.act(x))
-        return self.down(x)
+        hidden = self.hook_pre(self.up(stream))
+        hidden = self.hook_post(self.act(hidden))
+        return self.down(hidden)
 
 
 class Norm(nn.LayerNorm):
@@ -149,9 +149,7 @@ class Norm(nn.LayerNorm):
 
 
 class Block(nn.Module):
-    """One layer: attention, then an MLP if there is one, each added to the residual
-    stream.
-    """
+    """One layer: attention, then perhaps an MLP, each added to the stream."""
 
     hook_resid_mid: HookPoint
     hook_mlp_out: HookPoint
@@ -171,7 +169,7 @@ class Block(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "batch key d_model"],
+        stream: Float[Tensor, "batch key d_model"],
         mask: Float[Tensor, "position key"] | None = None,
         tap: Callable[[Pattern], Tensor] | Pattern | None = None,
         n_read: int | None = None,
@@ -179,22 +177,22 @@ class Block(nn.Module):
         """The residual stream after the layer; with `n_read`, at the last so many
         positions.
         """
-        x = self.hook_resid_pre(x)
-        attended = self.attn(self.ln1(x), mask, tap, n_read)
+        stream = self.hook_resid_pre(stream)
+        attended = self.attn(self.ln1(stream), mask, tap, n_read)
         attended = self.hook_attn_out(attended)
         if n_read is not None:
-            x = x[:, -n_read:]
-        return self.finish(x + attended)
+            stream = stream[:, -n_read:]
+        return self.finish(stream + attended)
 
     def finish(
-        self, x: Float[Tensor, "batch query d_model"]
+        self, stream: Float[Tensor, "batch query d_model"]
     ) -> Float[Tensor, "batch query d_model"]:
         """The rest of the layer, after attention has been added."""
         if self.ln2 is not None and self.mlp is not None:
-            x = self.hook_resid_mid(x)
-            added = self.mlp(self.ln2(x))
-            x = x + self.hook_mlp_out(added)
-        return self.hook_resid_post(x)
+            stream = self.hook_resid_mid(stream)
+            added = self.mlp(self.ln2(stream))
+            stream = stream + self.hook_mlp_out(added)
+        return self.hook_resid_post(stream)
 
 
 def norm_of(config: TransformerConfig) -> nn.Module:
@@ -205,8 +203,7 @@ def norm_of(config: TransformerConfig) -> nn.Module:
 
 
 class Transformer(Hooked):
-    """A transformer that reads and writes vectors, or tokens, at its last `n_read`
-    positions.
+    """A transformer of vectors or tokens, read at its last `n_read` positions.
 
     Args:
         config: its shape.
@@ -260,8 +257,7 @@ class Transformer(Hooked):
     def forward(
         self, inputs: Inputs, tap: Tap | None = None, layers: int | None = None
     ) -> Float[Tensor, "batch read d_target"]:
-        """Predicts at the read-out positions; every layer's attention passes through
-        `tap`.
+        """Predicts at the read-out positions; attention passes through `tap`.
 
         Sequences may be shorter than `n_positions`. With `layers`, the first so many
         are all that there is.
@@ -287,33 +283,32 @@ class Transformer(Hooked):
         fits = most is None or size <= most
         require(fits, "positions in a sequence", size, f"at most {most}")
         mask = None if self.mask is None else self.mask[:size, :size]
-        x = self.embedded(inputs)
+        stream = self.embedded(inputs)
         last = self.layers[-1]
         whole = tap is not None or is_watched(last) or is_watched(self.ln_final)
         for layer, block in enumerate(self.layers):
             own = None if tap is None else partial(tap, layer)
             n_read = self.n_read if block is last and not whole else None
-            x = block(x, mask, own, n_read)
-            yield x
+            stream = block(stream, mask, own, n_read)
+            yield stream
 
     def embedded(self, inputs: Inputs) -> Float[Tensor, "batch position d_model"]:
         """The residual stream before the first layer."""
-        x = self.embed(inputs)
+        stream = self.embed(inputs)
         if inputs.is_floating_point():
-            x = x.to(inputs.dtype)  # the stream, whatever precision maps are in
-        x = self.hook_embed(x)
+            # Whatever precision maps are in, the stream has that of the inputs.
+            stream = stream.to(inputs.dtype)
+        stream = self.hook_embed(stream)
         if self.pos_embed is None:
-            return x
+            return stream
         numbers = torch.arange(inputs.shape[1], device=inputs.device)
-        places = self.pos_embed(numbers).expand_as(x)
-        return x + self.hook_pos_embed(places)
+        places = self.pos_embed(numbers).expand_as(stream)
+        return stream + self.hook_pos_embed(places)
 
     def read(
         self, stream: Float[Tensor, "batch position d_model"]
     ) -> Float[Tensor, "batch read d_target"]:
-        """The read-out of a residual stream; it is meant for that after the last
-        layer.
-        """
+        """The read-out of a residual stream, as it is after the last layer."""
         if not is_watched(self.ln_final):
             stream = stream[:, -self.n_read :]
         stream = self.ln_final(stream)
@@ -409,9 +404,7 @@ def _orthonormal(model: Transformer, generator: torch.Generator) -> None:
 
 
 def _require_room(model: Transformer, count: int) -> None:
-    """Makes sure that so many embeddings, and what heads make of them, can all be
-    orthonormal.
-    """
+    """Makes sure that embeddings, and what heads make of them, can be orthonormal."""
     config = model.config
     inner = config.n_heads * config.head_width
     is_of_tokens = isinstance(model.embed, nn.Embedding)
@@ -433,9 +426,7 @@ def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:
 def _associative(
     name: str, weight: Tensor, n_layers: int, generator: torch.Generator
 ) -> None:
-    """Sets weights that are to learn to zero, and others so that they pass the stream
-    on whole.
-    """
+    """Zeroes the weights that are to learn; others pass the stream on whole."""
     if name.endswith("attn.qkv.weight"):
         query, key, value = weight.chunk(3)
         nn.init.eye_(query)

@@ -1,5 +1,4 @@
-"""Trial of a tap: does it see all attention of a module, and as [batch, head, query,
-key]?
+"""Trial of a tap: does it see all attention, as [batch, head, query, key]?
 
 Two sequences exchange what stands at some positions. When every position attends to
 itself alone, each row of the output must be that of the one sequence or of the other;
@@ -39,9 +38,7 @@ from headway.models.sites import Part, Sites, drawn, sites_of
 from headway.models.tapped import Tap, intercepted, output_of
 
 BITS, DRAWN = 5, 3
-"""Bits of a position's number that make sets of positions; sets that are drawn if it
-has more.
-"""
+"""Bits of position numbers that make sets of positions; more are drawn."""
 SMALL = 1e-3
 """The size below which what a weight multiplies is lost in rounding."""
 TAKES = {torch.Tensor.__getitem__, torch.index_select, torch.Tensor.index_select}
@@ -123,9 +120,7 @@ def _repeats(
     before: list[Tensor],
     precision: float,
 ) -> bool:
-    """Tell whether a module gives and attends for some sequences as it did for as many
-    or more.
-    """
+    """Tell whether a module gives and attends as it did for more sequences."""
     count = len(inputs)
     try:
         output, _, patterns = _recorded(module, inputs, late)
@@ -181,9 +176,7 @@ def _shape_seen(
     sites: Sites,
     precision: float,
 ) -> Shape:
-    """The shape of a module that gave an output while the attention of its sites was
-    seen.
-    """
+    """The shape of a module that ran while its sites' attention was seen."""
     name = type(module).__name__
     fits = len(output) == len(pair) and output.ndim > 1
     require(
@@ -233,12 +226,11 @@ def _by_layer(
 
 
 class _Trial:
-    """Two sequences, and cases that have some positions of the one and some of the
-    other.
+    """Two sequences, and cases that mix positions of both.
 
     Args:
         module: that is tried.
-        one: a sequence.
+        sequence: the one.
         precision: of its numbers.
         shapes: heads, queries and keys of every site.
         late: softmaxes of which the tap gets what meets values.
@@ -247,14 +239,14 @@ class _Trial:
     def __init__(
         self,
         module: nn.Module,
-        one: Tensor,
+        sequence: Tensor,
         precision: float,
         shapes: list[tuple[int, int, int]],
         late: frozenset[int],
     ):
         self.module = module
         self.name = type(module).__name__
-        self.length = one.shape[1]
+        self.length = sequence.shape[1]
         self.shapes = shapes
         self.late = late
         self.same = partial(_same, tolerance=precision ** (2 / 3))
@@ -266,15 +258,13 @@ class _Trial:
         # Weights that are zero before training would hide what they are going to let
         # through.
         self.zero = [weight for weight in self.weights if weight.abs().max() < SMALL]
-        self._lay_out(one)
+        self._lay_out(sequence)
 
-    def _lay_out(self, one: Tensor) -> None:
-        """Makes the inputs of all cases, and the patterns in which positions stay
-        apart.
-        """
-        sets = _exchanges(self.length).to(one.device)
+    def _lay_out(self, sequence: Tensor) -> None:
+        """Makes the inputs of all cases, and patterns that keep positions apart."""
+        sets = _exchanges(self.length).to(sequence.device)
         first = sets[0]
-        sizes = {*one.shape, *itertools.chain(*self.shapes)}
+        sizes = {*sequence.shape, *itertools.chain(*self.shapes)}
         for weight in (*self.module.parameters(), *self.module.buffers()):
             sizes.update(weight.shape)
         self.cases = _count(len(sets) + 4, sizes)
@@ -285,19 +275,17 @@ class _Trial:
         self.exchanged[1] = True
         self.exchanged[self.sets] = sets
         self.exchanged[-1] = first
-        further = [1] * (one.ndim - 2)
+        further = [1] * (sequence.ndim - 2)
         is_other = self.exchanged.reshape(*self.exchanged.shape, *further)
-        self.inputs = torch.where(is_other, _other(one), one)
-        itself = torch.eye(self.length).bool().to(one.device)
+        self.inputs = torch.where(is_other, _other(sequence), sequence)
+        itself = torch.eye(self.length).bool().to(sequence.device)
         self.alone = itself.repeat(self.cases, 1, 1)
         """Keys of every position: itself. In the last two cases, those of the first set
         attend to all, and the others to all but these."""
         self.alone[-2:] = ~(~first[:, None] & first)
 
     def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-        """The places of positions in the patterns, and the operations that mix them
-        otherwise.
-        """
+        """The places of positions in the patterns, and operations that mix them."""
         every = list(_arrangements(self.shapes, self.length))
         true = self._true_of(every)
         if len(true) > 1:  # values that are zero would stand anywhere
@@ -326,9 +314,7 @@ class _Trial:
         return fewest, mixers[fewest]
 
     def _true_of(self, every: list[tuple[Place, ...]]) -> list[tuple[Place, ...]]:
-        """The places that outputs agree with; one, if no layer lacks queries or
-        keys.
-        """
+        """The places that outputs agree with; one, if no layer lacks positions."""
         true = filter(self._is_true, every)
         return list(true if self.is_partial else itertools.islice(true, 1))
 
@@ -370,15 +356,13 @@ class _Trial:
         return output.flatten(2)
 
     def _is_true(self, places: tuple[Place, ...]) -> bool:
-        """Tell whether outputs depend on what the patterns let them see, and on nothing
-        else.
-        """
+        """Tell whether outputs depend on what the patterns show, and nothing else."""
         tap = _fixed(self.alone)
         seen = Interception(tap, self.cases, self.length, places, late=self.late)
         rows = self._rows(seen)
-        one, other, first = rows[:3]
+        original, other, first = rows[:3]
         before, after = rows[-2:]
-        differs = ~self.same(one, other)
+        differs = ~self.same(original, other)
         self.is_blind &= not differs.any()
         sees = differs & ~self.same(first, other) & ~self.same(before, after)
         if sees.any():
@@ -388,12 +372,12 @@ class _Trial:
     def _is_alone(self, rows: Tensor) -> bool:
         """Tell whether every row of an output depends on one position: its own, if
         there are as many rows, and fewer queries or keys."""
-        one = rows[:1]
+        original = rows[:1]
         other = rows[1:2]
         alone = rows[self.sets]
-        if self.mixed(alone, one, other).any():
+        if self.mixed(alone, original, other).any():
             return False
-        differs = ~self.same(one, other)
+        differs = ~self.same(original, other)
         has_all = rows.shape[1] == self.length
         exchanged = self.same(alone, other) & differs
         if has_all and self.is_partial:
@@ -405,14 +389,13 @@ class _Trial:
         both = exchanged.any(-1) & kept.any(-1)
         return not bool(both.any())
 
-    def mixed(self, rows: Tensor, one: Tensor, other: Tensor) -> Tensor:
+    def mixed(self, rows: Tensor, original: Tensor, other: Tensor) -> Tensor:
         """Tell which numbers belong to neither of two sequences."""
-        return ~(self.same(rows, one) | self.same(rows, other))
+        return ~(self.same(rows, original) | self.same(rows, other))
 
 
 class _Mixing(NamedTuple):
-    """An operation of a pass that gives a number which belongs to neither of two
-    sequences.
+    """An operation with a result that belongs to neither of two sequences.
 
     Attributes:
         name: of what was called, and the shape of what came out for one case.
@@ -541,9 +524,7 @@ class _Trace(Interception):
                 self.mixing.append(_Mixing(name, scores, is_joint))
 
     def _is_mixed(self, rows: Tensor) -> bool:
-        """Tell whether some number of some case belongs to neither of the two
-        sequences.
-        """
+        """Tell whether a number of some case belongs to neither sequence."""
         mixed = self.trial.mixed(rows, rows[:1], rows[1:2])
         return bool(mixed.any())
 
@@ -556,9 +537,7 @@ class _Trace(Interception):
         return otherwise
 
     def _before(self, pattern: Tensor) -> Tensor:
-        """Even rows: what becomes of them before they meet values must not mix
-        positions.
-        """
+        """Even rows; what becomes of them before values must not mix positions."""
         return torch.full_like(pattern, 1 / pattern.shape[-1])
 
     def _readings(self, tensor: Tensor) -> Iterator[Tensor]:
@@ -598,9 +577,7 @@ def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:
 
 
 def _other(inputs: Tensor) -> Tensor:
-    """Inputs with something else at every position: values that occur, if they are
-    tokens.
-    """
+    """Inputs with another value at every position: one that occurs, if tokens."""
     if inputs.dtype == torch.bool:
         return ~inputs
     if inputs.is_floating_point():
@@ -659,9 +636,7 @@ def _places(n_queries: int, n_keys: int, length: int) -> list[Place]:
 
 
 def _count(least: int, sizes: set[int]) -> int:
-    """A number of cases that tells their dimension from others: it has no factor in
-    common.
-    """
+    """A number of cases without a factor in common with other dimensions."""
     occurring = [size for size in sizes if size]
 
     def is_apart(number: int) -> bool:
@@ -671,9 +646,7 @@ def _count(least: int, sizes: set[int]) -> int:
 
 
 def _starts(count: int, length: int) -> list[int]:
-    """Possible starts of positions among so many queries or keys, the likeliest
-    first.
-    """
+    """Possible starts of positions among queries or keys, the likeliest first."""
     if count < length:
         return [LAST, 0]
     between = range(1, count - length) if count - length <= 4 else ()

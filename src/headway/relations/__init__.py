@@ -21,4 +21,11 @@ if TYPE_CHECKING:
     from headway.relations.paths import Relation as Relation
     from headway.relations.primitives import primitive as primitive
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "composed": "Composed Related general_relations",
+    "edges": "NO_KEY Edges between_roles own_position previous_token",
+    "expressions": "Expression parse",
+    "paths": "AttentionPath Relation",
+    "primitives": "primitive",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -20,11 +20,12 @@ token divisible by 2`.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from headway.text import ranges
 
 if TYPE_CHECKING:
     from headway.relations.composed import Composed
@@ -375,13 +376,3 @@ def _unlike(at: "Composed") -> Tensor:
 @primitive("token like its mirror", needs="tokens", picked=True, layer=1, words=2)
 def _like(at: "Composed") -> Tensor:
     return at.mask("mirror position if the same token").any(2)[:, None]
-
-
-def ranges(numbers: Iterable[int]) -> list[str]:
-    """Whole numbers in short: 1–4, 7."""
-    texts = list[str]()
-    apart = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
-    for _, group in apart:
-        first, *more = (number for _, number in group)
-        texts.append(f"{first}–{more[-1]}" if more else str(first))
-    return texts

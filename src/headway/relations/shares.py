@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.relations.edges import Edges
-from headway.relations.primitives import ranges
+from headway.text import ranges
 
 Shares = Mapping[int, float]
 Attention = Float[Tensor, "row key"]

@@ -1,6 +1,4 @@
-"""Mechanisms, patterns and exchange in the place of heads, and the outputs of a model
-with them.
-"""
+"""Mechanisms, patterns and exchange in the place of heads, and the outputs."""
 
 from typing import TYPE_CHECKING
 
@@ -30,4 +28,16 @@ if TYPE_CHECKING:
     from headway.replace.patching import patch_all as patch_all
     from headway.replace.rows import measured_weights as measured_weights
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "ablation": "Bench",
+    "circuit": "Circuit compare jaccard",
+    "exchange": "OWN Exchange",
+    "heads": "Head name_of",
+    "mechanism": (
+        "ABLATIONS Corrupted Identity KnockOut Mean Mechanism Paths Tabled Uniform"
+    ),
+    "patching": "patch patch_all",
+    "patterns": "along_all attention_along",
+    "rows": "measured_weights",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

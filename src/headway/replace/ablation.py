@@ -50,32 +50,22 @@ MOST_NUMBERS = 2**28
 """Numbers that a model may put out at once."""
 
 ROUNDING = 1e-5
-"""A loss of single precision depends on what is computed beside it by at most this part
-of it.
-"""
+"""The largest relative change of a float32 loss by what is computed beside it."""
 
 SMALL_LOSS = 0.1
-"""Smaller losses are rounded as this one is: they are differences of numbers that are
-larger.
-"""
+"""Smaller losses are rounded as this one: they are differences of larger ones."""
 
 Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
-"""A number about some sequences, the outputs at their queries, and the patterns of all
-layers.
-"""
+"""A number from some sequences, their outputs, and all layers' patterns."""
 
 
 def above(loss: float) -> float:
-    """A limit that a loss stays below, whatever it is computed beside (see
-    `ROUNDING`).
-    """
+    """A limit for a loss, whatever it is computed beside (see `ROUNDING`)."""
     return loss + ROUNDING * max(loss, SMALL_LOSS)
 
 
 class Sums(NamedTuple):
-    """The sum of a candidate's errors in the first sequences, and that of their
-    squares.
-    """
+    """The sums of a candidate's errors, and of their squares, so far."""
 
     total: float
     squares: float
@@ -127,16 +117,14 @@ class Judging:
     def worst(
         self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf
     ) -> list[float]:
-        """The largest loss of every group of candidates; infinity if it is not below
-        the limit.
-        """
+        """The largest loss of every group of candidates; infinity from the limit on."""
         raise NotImplementedError
 
     def losses(
         self, candidates: Sequence[Replaced], limit: float = math.inf
     ) -> list[float]:
         """The loss of every candidate; infinity if it is not below the limit."""
-        return self.worst([(one,) for one in candidates], limit)
+        return self.worst([(candidate,) for candidate in candidates], limit)
 
     def loss(self, candidate: Replaced | None = None) -> float:
         """The mean of the partial losses with these heads replaced."""
@@ -220,9 +208,7 @@ class Bench(Judging):
         return (self._computed + shared) / self._vectors(self.sequences)
 
     def add_forwards(self, count: float) -> None:
-        """Counts forward passes that were made elsewhere, of all the bench's
-        sequences.
-        """
+        """Counts forward passes made elsewhere, of all the bench's sequences."""
         self._computed += round(count * self._vectors(self.sequences))
 
     def _vectors(self, sequences: int) -> int:
@@ -232,8 +218,7 @@ class Bench(Judging):
     def errors(
         self, candidates: Sequence[Replaced]
     ) -> Float[Tensor, "candidate sequence hop"]:
-        """The error of every candidate in every sequence, hop by hop (see
-        `Targets.errors`).
+        """The error of every candidate, sequence and hop (see `Targets.errors`).
 
         Raises:
             HeadwayError: if a candidate replaces a head that the model does not have,
@@ -241,7 +226,9 @@ class Bench(Judging):
         """
         self.candidates += len(candidates)
         outputs = self.outputs(candidates)
-        return torch.stack([self.judged(one, slice(None)) for one in outputs])
+        return torch.stack(
+            [self.judged(predicted, slice(None)) for predicted in outputs]
+        )
 
     def judged(
         self, predicted: Float[Tensor, "sequence query output"], part: slice
@@ -272,9 +259,7 @@ class Bench(Judging):
         return torch.cat([*self._outputs(chosen, part)])
 
     def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Iterator[Tensor]:
-        """Outputs in some sequences, of as many candidates at a time as may be computed
-        at once.
-        """
+        """Outputs in some sequences, of as many candidates at once as allowed."""
         inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
         vectors = self._vectors(len(inputs))
         numbers = len(inputs) * self.task.length * self.task.d_target
@@ -353,8 +338,7 @@ class Bench(Judging):
     def _add_up(
         self, number: int, part: slice, candidates: Mapping[CandidateKey, Candidate]
     ) -> None:
-        """Adds the errors in a part to what is known of candidates, where they are not
-        yet.
+        """Adds the errors in a part to those of candidates that lack them.
 
         Args:
             number: of the part.

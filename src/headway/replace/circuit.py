@@ -102,9 +102,7 @@ class Circuit(Shown):
         return Circuit({**self.mechanisms, head: mechanism})
 
     def without(self, path: AttentionPath | str) -> "Circuit":
-        """This circuit with one path cut, which may be given as it is written: `L1.H0 2
-        back`.
-        """
+        """This circuit with one path cut, perhaps given as text: `L1.H0 2 back`."""
         cut = AttentionPath.parse(path) if isinstance(path, str) else path
         mechanism = self.mechanisms[cut.at]
         if not isinstance(mechanism, Paths) or cut.relation not in mechanism.relations:
@@ -167,9 +165,7 @@ class Circuit(Shown):
         paths: Iterable[AttentionPath],
         others: "Mapping[Head, Mechanism] | None" = None,
     ) -> "Circuit":
-        """The circuit of these paths, with no heads but those that have one and some
-        `others`.
-        """
+        """The circuit of these paths: the heads that have one, and `others`."""
         circuit = cls(dict(others or {}))
         for path in paths:
             circuit = circuit.adding(path)
@@ -238,8 +234,7 @@ class Comparison:
 
 
 def compare(circuits: Sequence[Circuit]) -> Comparison:
-    """Compares at least two circuits, relation by relation, in the order of their
-    layers.
+    """Compares at least two circuits, relation by relation, layer by layer.
 
     Raises:
         HeadwayError: if there are fewer.
@@ -267,9 +262,7 @@ def _heads_along(relation: str, circuit: Circuit) -> list[Head]:
 
 
 def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """The Jaccard index of two collections: the size of their intersection over their
-    union's.
-    """
+    """The Jaccard index: the size of the intersection over that of the union."""
     either = set(first) | set(second)
     common = set(first) & set(second)
     return len(common) / len(either) if either else 1.0

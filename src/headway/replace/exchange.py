@@ -1,5 +1,4 @@
-"""Exchange: a part of a model carries what it carries in another sequence of the same
-layout.
+"""Exchange: parts of a model carry what they carry in another sequence.
 
 At a query a head reads a sum over keys, each key's value times the attention to it. An
 exchange replaces some of these products by those of another run; all else is computed
@@ -226,8 +225,7 @@ class Exchange:
     def _exchanged(
         self, read: Read, pattern: Tensor, number: int, changes: Sequence[Change]
     ) -> Tensor:
-        """The values that are read in a product of a layer, of all changes side by
-        side.
+        """The values read in a product of a layer, of all changes side by side.
 
         Args:
             read: the product.
@@ -318,8 +316,7 @@ def _tapped_everywhere(model: Tappable | nn.Module, inputs: Tensor) -> Tapped:
 
 
 def _seen_as_its_tap_says(model: Tappable, inputs: Tensor) -> Tapped:
-    """A module that has a tap of its own, with one that shows where patterns meet
-    values.
+    """A module with a tap of its own, and one where patterns meet values.
 
     Raises:
         HeadwayError: if the attention that is seen is laid out otherwise than its own

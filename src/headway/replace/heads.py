@@ -60,6 +60,4 @@ WrittenLoss = Annotated[
     BeforeValidator(_number),
     PlainSerializer(lambda loss: INFINITE.get(loss, loss)),
 ]
-"""A loss, or what is computed from some, which may be infinite (see
-`Targets.errors`).
-"""
+"""A loss, or a number from losses, perhaps infinite (see `Targets.errors`)."""

@@ -70,9 +70,7 @@ class Mechanism:
 
     @property
     def is_useful(self) -> bool:
-        """True if the head moves something between positions that its circuit tells
-        of.
-        """
+        """True if the head moves something between positions, as its circuit says."""
         return False
 
     @property
@@ -88,15 +86,11 @@ class Mechanism:
         """Calls the model for what the pattern needs of other passes."""
 
     def pattern(self, patterns: "Patterns", head: Head) -> Rows:
-        """The pattern, if it does not depend on what the head attends to in the same
-        pass.
-        """
+        """The pattern, if it does not depend on the head's own in the same pass."""
         raise NotImplementedError
 
     def edit(self, patterns: "Patterns", own: Rows, start: int, part: slice) -> Rows:
-        """The pattern, if it depends on what the head attends to (see
-        `Patterns.edit`).
-        """
+        """The pattern, if it depends on the head's own (see `Patterns.edit`)."""
         raise NotImplementedError
 
     def to_json(self) -> str | list[str]:
@@ -137,9 +131,7 @@ class Unchanged(Mechanism):
 
 
 class Mean(Mechanism):
-    """The head attends as it does on average over sequences, whatever stands in this
-    one.
-    """
+    """The head attends as it does on average over sequences."""
 
     kind = "mean"
     fills = "are the head's mean pattern"
@@ -199,8 +191,7 @@ class Identity(Mechanism):
 
 @dataclass(frozen=True)
 class Tabled(Mechanism):
-    """The head attends as tables of tokens and places tell: no relation in words
-    explains it.
+    """The head attends as tables of tokens and places say, without a relation.
 
     Attributes:
         tables: fitted to the model's attention; by default to that in the sequences at
@@ -252,9 +243,7 @@ class Paths(Mechanism):
         return bool(self.relations)
 
     def fill(self, patterns: "Patterns") -> Mechanism | None:
-        """The fill of rows without a path; None stands for zeros, as where there are no
-        paths.
-        """
+        """The fill of rows without a path; None stands for zeros."""
         name = (self.rows or patterns.rows) if self.relations else "zero"
         return None if name == "zero" else fill_named(name)
 
@@ -296,9 +285,7 @@ class Paths(Mechanism):
 
 @dataclass(frozen=True)
 class KnockOut(Mechanism):
-    """The head attends as it does, but not along these relations: there its attention
-    is zero.
-    """
+    """The head attends as it does, but with zero along these relations."""
 
     relations: frozenset[str]
 
@@ -371,9 +358,7 @@ def mechanism_of(written: Any) -> Mechanism:
 
 
 def refuse(mechanism: object) -> NoReturn:
-    """Raises `HeadwayError`: this is no mechanism, or no fill of rows without a
-    path.
-    """
+    """Raises `HeadwayError`: no mechanism, or no fill of rows without a path."""
     kinds = f"{', '.join([*MECHANISMS, 'zero'])}, Paths or KnockOut"
     raise HeadwayError(
         f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be "

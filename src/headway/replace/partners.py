@@ -1,5 +1,4 @@
-"""Partners: for every sequence another one of the same layout, with which it can
-exchange parts.
+"""Partners: for every sequence another one of the same layout.
 
 Two sequences have the same layout if all roles stand at the same places, the same
 things are asked, and both are equally long below their padding. What a head carries in
@@ -66,8 +65,7 @@ def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
 
 
 def partners_among(task: Task, batch: Batch) -> Partners:
-    """Sequences with their partners: the corrupted ones if there are any, or others
-    among them.
+    """Sequences with their partners: corrupted ones, or others among them.
 
     A corrupted sequence has the layout of the one that it was made of, and another
     answer: so a task says which sequences can be exchanged.
@@ -99,8 +97,7 @@ def rows_of(batch: Batch, rows: Int[Tensor, " row"]) -> Batch:
 
 
 def trailing(inputs: Tensor) -> Int[Tensor, " sequence"]:
-    """The run of one token at the end of every sequence, which may be padding; 0
-    without tokens.
+    """The run of one token at the end of every sequence: perhaps padding.
 
     The token is the one that most sequences end with.
     """
@@ -122,9 +119,7 @@ def is_alike(task: Task, first: Batch, second: Batch) -> Bool[Tensor, " sequence
 
 
 def _recombined(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> Iterator[Batch]:
-    """Partners of which some parts of the draw are another sequence's, the most parts
-    first.
-    """
+    """Partners that differ in some parts of the draw, most parts first."""
     numbers = range(min(len(draws), MOST_PARTS))
     sizes = reversed(range(1, len(numbers) + 1))
     for moved in chain.from_iterable(combinations(numbers, size) for size in sizes):
@@ -170,9 +165,7 @@ def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
 
 
 def _elsewhere(batch: Batch) -> Int[Tensor, " sequence"]:
-    """For every sequence the number of a longer one; for the longest, of another one as
-    long.
-    """
+    """For every sequence the number of a longer one, or of one as long."""
     by_padding = defaultdict[int, list[int]](list)
     for row, padding in enumerate(trailing(batch.inputs).tolist()):
         by_padding[padding].append(row)

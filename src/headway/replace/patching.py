@@ -110,8 +110,7 @@ def patch_all(
     corrupted: Batch,
     at: Literal["paths", "heads"] | Iterable[Site | str],
 ) -> Effects:
-    """The effects of patching each of some sites alone on the loss of every hop (see
-    `patch`).
+    """The effects of patching single sites on the loss by hop (see `patch`).
 
     Args:
         at: the sites, such as `found.circuit.paths`; or all `heads`, or all `paths`
@@ -196,9 +195,7 @@ class _Patching:
         return Change(swaps)
 
     def _leads_alike(self, relation: str) -> bool:
-        """True if a relation leads from and to the same positions in both kinds of
-        sequences.
-        """
+        """True if a relation leads alike in both kinds of sequences."""
         ours = self.patterns.relation(relation)
         if not self.elsewhere.has(relation):
             return False

@@ -100,9 +100,7 @@ class Patterns:
         return left if left.there.any() else None
 
     def alone(self, name: str) -> Float[Tensor, "sequence query key"]:
-        """The rows of one path, each shared evenly among its keys, or by their
-        weights.
-        """
+        """The rows of one path, each shared evenly among its keys, or by weights."""
         if name not in self._alone:
             relation = self.relation(name)
             share = relation.there.to(self.dtype)
@@ -118,9 +116,7 @@ class Patterns:
         return self._alone[name]
 
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
-        """The rows of paths, shared evenly among those that leave from a query; others
-        are zero.
-        """
+        """The rows of paths, shared evenly among those of a query; others are zero."""
         if relations not in self._laid:
             total = torch.zeros(
                 self.shape, dtype=self.dtype, device=self.batch.inputs.device
@@ -153,17 +149,13 @@ class Patterns:
     def dense(
         self, mechanism: Mechanism, head: Head, part: slice = slice(None)
     ) -> Float[Tensor, "sequence query key"]:
-        """The pattern of a mechanism that does not depend on the head's own, in some
-        sequences.
-        """
+        """The pattern of a mechanism, in some sequences, without the head's own."""
         return mechanism.pattern(self, head)[part]
 
     def by_table(
         self, tables: Tables | None
     ) -> Float[Tensor, "sequence layer head query key"]:
-        """The patterns that tables give; by default those of the heads in these
-        sequences.
-        """
+        """The patterns that tables give; by default those of these sequences."""
         tables = tables or self.tables
         if tables not in self._told:
             allowed = "of relations: a task of vectors or of many tokens has no tables"
@@ -174,12 +166,12 @@ class Patterns:
         return self._told[tables]
 
     def are_known(self, candidate: Mapping[Head, Mechanism], layer: int) -> bool:
-        """True if the patterns of a layer's heads do not depend on what they attend
-        to.
-        """
+        """True if no pattern of a layer depends on the heads' own."""
         heads = [(layer, head) for head in range(self.model.n_heads)]
         mechanisms = [candidate.get(head) for head in heads]
-        return not any(one is None or one.needs_own(self) for one in mechanisms)
+        return not any(
+            mechanism is None or mechanism.needs_own(self) for mechanism in mechanisms
+        )
 
     @cached_property
     def attention(self) -> Attention:
@@ -227,9 +219,7 @@ class Patterns:
 
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
-        """The heads' own attention, averaged over these sequences unless others are put
-        here.
-        """
+        """The heads' own attention, averaged over these or other sequences."""
         return self.own.mean(0)
 
     @cached_property
@@ -264,8 +254,7 @@ class Patterns:
         start: int = 0,
         part: slice = slice(None),
     ) -> Float[Tensor, "sequence query key"]:
-        """The pattern that a head has under a mechanism, given the one it would have on
-        its own.
+        """The pattern of a head under a mechanism, given its own.
 
         A knock-out is cut here: attention along its relations is set to zero, and the
         rest of the row stays as it is.
@@ -293,8 +282,7 @@ def what_is_seen(
 ) -> tuple[
     Bool[Tensor, "layer query key"], Bool[Tensor, "sequence position"], torch.dtype
 ]:
-    """The keys that every query may see in every layer, those of padding, the type of
-    patterns.
+    """The keys visible to every query, those of padding, the type of patterns.
 
     The config of a `Transformer` tells; of other models, where any head attends at all.
     Padding is runs of one token at an end of sequences, which is read nowhere. (Places
@@ -326,9 +314,7 @@ def what_is_seen(
 
 
 def padding_among(unread: Tensor, inputs: Tensor) -> Bool[Tensor, "sequence position"]:
-    """The positions of padding: all that is not read, if that is runs of one token at
-    the ends.
-    """
+    """The positions of padding: unread runs of one token at the ends."""
     none = torch.zeros_like(unread)
     if inputs.ndim != 2 or not unread.any():
         return none
@@ -340,9 +326,7 @@ def padding_among(unread: Tensor, inputs: Tensor) -> Bool[Tensor, "sequence posi
 
 
 def edges_of(task: Task, model: Tappable, batch: Batch) -> Related:
-    """The relations of a task; those that nobody named lead ahead if the model looks
-    there.
-    """
+    """The relations of a task; unnamed ones look ahead if the model does."""
     seen = what_is_seen(model, batch.inputs[:16])[0][..., : batch.inputs.shape[1]]
     return task.edges(batch, bool(seen.triu(1).any()))
 
@@ -353,8 +337,7 @@ def tap_of(
     part: slice,
     start: int = 0,
 ) -> Callable[[int, Tensor | None], Tensor]:
-    """The tap that puts mechanisms in the place of heads, for several candidates side
-    by side.
+    """The tap that puts mechanisms in the place of heads, candidates side by side.
 
     Where all mechanisms of a layer are known (`Patterns.are_known`) it needs no
     pattern.
@@ -392,12 +375,10 @@ def tap_of(
 def along_all(
     patterns: Tensor, edges: Mapping[str, Edges], shared: bool = False
 ) -> Attention:
-    """Mean attention along some relations (see `attention_along`), [layer, head], by
-    name.
-    """
+    """Mean attention along relations (see `attention_along`) by name."""
     return {
-        name: attention_along(patterns, one, shared).tolist()
-        for name, one in edges.items()
+        name: attention_along(patterns, relation, shared).tolist()
+        for name, relation in edges.items()
     }
 
 
@@ -459,9 +440,7 @@ def attention_slopes(
 
 
 def _slopes(value: Tensor, seen: Sequence[Tensor]) -> Sequence[Tensor | None]:
-    """The derivatives of a number by patterns; None of those that it does not depend
-    on.
-    """
+    """The derivatives of a number by patterns; None where there is none."""
     if not value.requires_grad:
         return [None] * len(seen)
     try:
@@ -476,8 +455,7 @@ def _slopes(value: Tensor, seen: Sequence[Tensor]) -> Sequence[Tensor | None]:
 
 
 def _require_uncut(value: Callable[[Tap], Tensor], layers: Sequence[int]) -> None:
-    """Makes sure that the model keeps no gradients from what depends on some layers'
-    patterns.
+    """Makes sure that gradients reach some layers' patterns.
 
     (What depends on them in steps, such as comparisons, has none to keep.)
 

@@ -1,5 +1,4 @@
-"""Where a head matters: the rows of its attention that move the answers when they are
-changed.
+"""Rows that matter: those of a head's attention that move the answers.
 
 This is measured, one row at a time. (The blind reader, which compares many relations,
 has weights
@@ -55,8 +54,7 @@ def measured_weights(
 
 
 class Outputs:
-    """The outputs of a model, and how far they move when rows of its attention are
-    replaced.
+    """Outputs, and how far they move when rows of attention are replaced.
 
     Args:
         model: of any kind that has a tap.
@@ -84,9 +82,7 @@ class Outputs:
     def moved_by(
         self, head: Head, instead: Float[Tensor, "query key"]
     ) -> Float[Tensor, "sequence query"]:
-        """The distance that outputs move with another row in the place of each of a
-        head's.
-        """
+        """The distance that outputs move when each row of a head is replaced."""
         sequences = len(self.batch.inputs)
         each = torch.arange(sequences, device=instead.device)
         every_row = torch.arange(len(instead), device=instead.device)

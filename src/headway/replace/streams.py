@@ -1,5 +1,4 @@
-"""Residual streams of a `Transformer` under candidates, computed once and kept for
-later ones.
+"""Residual streams of a `Transformer` under candidates, computed once.
 
 Candidates that a search compares differ in a head or two, so most of what they compute
 is the same: their streams are equal below the first layer in which they differ.

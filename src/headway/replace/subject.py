@@ -1,6 +1,4 @@
-"""Subjects of study: a model with a tap and its task, those of a run or others, and a
-circuit.
-"""
+"""Subjects of study: a model with a tap, its task, perhaps its run."""
 
 import hashlib
 import inspect
@@ -44,9 +42,7 @@ CHUNK = 512
 """Fresh sequences that are drawn and judged at once."""
 
 MEAN_OVER = 128
-"""Sequences over which heads' patterns are averaged, where a circuit uses mean
-patterns.
-"""
+"""Sequences to average heads' patterns over, where mean patterns are used."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,10 @@ class Subject:
         # independent.
         kinds = {
             rows,
-            *(getattr(one, "rows", one) for one in circuit.mechanisms.values()),
+            *(
+                getattr(mechanism, "rows", mechanism)
+                for mechanism in circuit.mechanisms.values()
+            ),
         }
         uses = not kinds.isdisjoint({"mean", Mean(), Tabled()})
         others = drawn(MEAN_OVER, "mean").patterns if uses else None
@@ -254,7 +253,7 @@ def has_tap(model: Any) -> TypeGuard[Tappable]:
         return False
     taken = parameters_of(model)
     return "tap" in taken or any(
-        one.kind is one.VAR_POSITIONAL for one in taken.values()
+        parameter.kind is parameter.VAR_POSITIONAL for parameter in taken.values()
     )
 
 
@@ -283,7 +282,9 @@ def require_fits(circuit: Circuit, model: Tappable) -> None:
         HeadwayError: if not.
     """
     cut = {
-        head for head, one in circuit.mechanisms.items() if isinstance(one, KnockOut)
+        head
+        for head, mechanism in circuit.mechanisms.items()
+        if isinstance(mechanism, KnockOut)
     }
     odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)) | cut)
     require(

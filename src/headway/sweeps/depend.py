@@ -1,6 +1,4 @@
-"""Clamped trainings of a run, one for every path of its circuit, and what depends on
-what.
-"""
+"""Clamped trainings of a run, one for every path, and what depends on what."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,8 +27,7 @@ def depend(
     retry_failed: bool = False,
     training: SweepWatch | None = None,
 ) -> Dependence:
-    """The dependences in a run's circuit: each path is clamped in a training of its
-    own.
+    """The dependences in a run's circuit: each path is clamped in one training.
 
     It measures whether every other path still forms, and whether every hop is still
     learnt. The trainings lie in a folder within the run's, as a sweep; what is done
@@ -61,9 +58,9 @@ def depend(
         )
     clamped = [Run.open(place / name) for name in plan.runs]
     with run.writing():
-        found = dependence(run, clamped, saved_discovery(run).circuit.paths)
-        run.save(found)
-    return found
+        dependences = dependence(run, clamped, saved_discovery(run).circuit.paths)
+        run.save(dependences)
+    return dependences
 
 
 def clamped_plan(
@@ -72,8 +69,7 @@ def clamped_plan(
     after: int = 0,
     until: int | None = None,
 ) -> Plan:
-    """The trainings with a path clamped each, by its name; called after the folder they
-    lie in.
+    """The trainings with a path clamped each, by the name of their folder.
 
     Each has as many steps as the free run's `schedule`, so that the learning rate is
     the same at every step.
@@ -151,8 +147,7 @@ def require_comparable(run: Run) -> None:
 
 
 def schedule(run: Run) -> int:
-    """The step at which a done run's learning rate is zero by its schedule, or the last
-    allowed.
+    """The step at which a run's learning rate reaches zero, or the last allowed.
 
     Where rates fall as soon as the loss is small (`training.cooldown_below`), a clamped
     training of so many steps begins to cool down when the run did, at the latest.

@@ -107,9 +107,7 @@ class Engine(AbstractContextManager["Engine"]):
         return future
 
     def answer(self, folder: Path, config: RunConfig) -> str | None:
-        """The answer of a process, a new one if none is idle, that carries a run
-        out.
-        """
+        """The answer of a process that carries a run out; a new one if none is idle."""
         every, idle = self._processes, self._idle
         if idle:
             end = idle.pop()

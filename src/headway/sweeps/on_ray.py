@@ -53,7 +53,7 @@ class RayEngine(Engine):
             import ray
         except ImportError:
             raise HeadwayError(
-                "the engine ray needs Ray: pip install 'headway[ray]'"
+                "the engine ray needs Ray: pip install 'headway-interp[ray]'"
             ) from None
         self._ray, self._ours = ray, not ray.is_initialized()
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
@@ -146,9 +146,7 @@ def on_node(folder: Path, trusted: Source | None, command: Sequence[str]) -> str
 
 
 def require_reachable(address: str) -> None:
-    """Raises `HeadwayError` unless something answers at an address; Ray would try for
-    minutes.
-    """
+    """Raises `HeadwayError` unless an address answers; Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")

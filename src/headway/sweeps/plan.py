@@ -1,6 +1,4 @@
-"""A plan: which runs a sweep is made of, each under a name of its own, and where it
-comes from.
-"""
+"""A plan: the runs of a sweep by name, and where they come from."""
 
 import itertools
 import math

@@ -1,6 +1,4 @@
-"""A sweep: a plan in a folder, carried out by an engine. What is done is what the
-folders say.
-"""
+"""A sweep: a plan in a folder, carried out by an engine; folders tell its state."""
 
 import contextlib
 import time
@@ -104,9 +102,7 @@ class Board:
 
     @property
     def share(self) -> float:
-        """The share of all computing that is done; a run that has ended counts as
-        whole.
-        """
+        """The share of all computing that is done; an ended run counts as whole."""
         done = list[float]()
         for name, run in self.runs.items():
             share = 1.0 if run.has_ended else run.step / self.steps[name]
@@ -123,8 +119,7 @@ class Board:
 
 
 def standing(run: Run) -> Standing:
-    """The state of a run, whose folder need not be there: ended, or at its last
-    evaluation.
+    """The state of a run, perhaps without a folder: ended, or its last evaluation.
 
     Raises:
         HeadwayError: if that cannot be read.
@@ -155,8 +150,7 @@ def sweep(
     retry_failed: bool = False,
     watch: SweepWatch | None = None,
 ) -> Board:
-    """Carries out what is not done yet of a plan, in a folder with a run folder per
-    config.
+    """Carries out what is left of a plan, in a folder with a run folder per config.
 
     It can be interrupted or killed at any moment and called again. Several processes
     may work in
@@ -253,9 +247,7 @@ class Carrier:
         return Board(configs, states)
 
     def is_free(self, name: str) -> bool:
-        """Tell whether a run, whose folder is made if it is not there, can be gone on
-        with now.
-        """
+        """Tell whether a run, whose folder may be missing, can go on now."""
         run = self.runs[name]
         try:
             if not is_there(run.folder):
@@ -272,9 +264,7 @@ class Carrier:
         return is_free
 
     def settle(self, name: str, failure: str | None) -> None:
-        """Takes note of what became of a run: done, failed, or another process has
-        it.
-        """
+        """Records the end of a run: done, failed, or another process has it."""
         run = self.runs[name]
         try:
             if failure is not None:
@@ -296,8 +286,7 @@ class Carrier:
 
 
 def begin(folder: Path, plan: Plan) -> None:
-    """Makes a sweep's folder, or adds the new runs to the plan of the one that is
-    there.
+    """Makes a sweep's folder, or adds new runs to the plan that is there.
 
     Raises:
         HeadwayError: if it is the folder of a run or has another config under a plan's
@@ -331,13 +320,11 @@ def begin(folder: Path, plan: Plan) -> None:
         keep(task)
 
 
-def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
-    """Raises `HeadwayError` with the first field in which a run differs from the
-    planned one.
-    """
-    if there == planned:
+def require_same(folder: Path, made: RunConfig, planned: RunConfig) -> None:
+    """Raises `HeadwayError` with the first field in which a run is not as planned."""
+    if made == planned:
         return
-    before = flat(there)
+    before = flat(made)
     after = flat(planned)
     names = [name for name in before | after if before.get(name) != after.get(name)]
     first = names[0]

@@ -1,6 +1,4 @@
-"""One table of many runs: a row per run, a column per field of the config or final
-figure.
-"""
+"""One table of many runs: a row a run, a column a field or final figure."""
 
 import csv
 import io
@@ -34,8 +32,7 @@ UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 def table(
     folder: str | Path = "runs", where: Sequence[str] = (), sort: str | None = None
 ) -> list[Row]:
-    """The runs in a folder, in its sweeps and in its folders of sweeps, as rows for a
-    `DataFrame`.
+    """The runs in a folder, its sweeps and folders of sweeps, as rows for pandas.
 
     Every row has the run's name, folder and status, why it failed, every field of its
     config by
@@ -102,9 +99,7 @@ def _figures(run: Run) -> Row:
 
 
 def accuracies(evaluation: Row) -> Row:
-    """The accuracy of an evaluation; on a fixed training set, if there is one, its
-    loss, too.
-    """
+    """The accuracy of an evaluation; with a fixed training set, its loss too."""
     shares: Row = {"accuracy": mean_accuracy(evaluation)}
     trained = evaluation.get("training_set")
     if trained is not None:
@@ -144,19 +139,17 @@ def cell(value: Any) -> str:
         return ""
     if isinstance(value, int | float):
         return said(value)
-    text = UNWRITABLE.sub(lambda found: ascii(found[0])[1:-1], said(value))
+    text = UNWRITABLE.sub(lambda match: ascii(match[0])[1:-1], said(value))
     return f"'{text}" if text.startswith(FORMULAS) else text
 
 
 def _annotations() -> dict[str, Any]:
-    """The annotation of every field by which rows are chosen: those of all tasks
-    known.
-    """
-    found = {"task.kind": Literal[*OFFERED], **annotations(fast())}
+    """The annotation of every field that rows are chosen by, of all tasks."""
+    hint_of = {"task.kind": Literal[*OFFERED], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():
-            found[f"task.{name}"] = hint | found.get(f"task.{name}", hint)
-    return {**found, "status": Literal[STATUSES], "name": str}
+            hint_of[f"task.{name}"] = hint | hint_of.get(f"task.{name}", hint)
+    return {**hint_of, "status": Literal[STATUSES], "name": str}
 
 
 def _rank(value: Any) -> tuple[bool, bool, Any]:

@@ -1,5 +1,4 @@
-"""Doubts about answers: undecided, too easy, at no role of a chain, or out of reach of
-paths.
+"""Doubts about answers: undecided, too easy, at no role, or out of reach.
 
 They are as good as a sample is. What is too easy is found by trying rules that look
 nothing up.
@@ -24,9 +23,7 @@ NOTABLE = 0.5
 
 
 def doubts_of(task: Task, batch: Batch) -> Doubts:
-    """Oddities of the answers in some hundred sequences of a task whose shapes are
-    right.
-    """
+    """Oddities of the answers in some hundred sequences of a well-shaped task."""
     asked = task.targets.asked(batch.targets)
     for i, hop in enumerate(task.hops):
         asks = asked[:, :, i]
@@ -46,9 +43,7 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
 
 
 def constant_hops(task: Task, batch: Batch) -> list[str]:
-    """The hops that are asked, and at each query have the same answer in all
-    sequences.
-    """
+    """The hops with the same answer in all sequences, at each query."""
     asked = task.targets.asked(batch.targets)
     constant = list[str]()
     for i, hop in enumerate(task.hops):
@@ -79,9 +74,7 @@ def _undecided(
 
 
 def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
-    """Look for answers that are the same, stand at one place, or are the most frequent
-    token.
-    """
+    """Finds answers that are constant, at one place, or the most frequent token."""
     rows, queries = asked.nonzero()[:CASES].T
     answers = batch.targets[rows, queries, i]
     inputs = batch.inputs[rows]
@@ -116,8 +109,8 @@ def _rules(
     name = "the same vector" if likeliest.ndim else f"the token {likeliest}"
     constant = float(counts.max()) / len(answers)
     yield name, constant, 1 / len(kinds) if len(kinds) > 1 else 0
-    there = _matches(inputs, answers[:, None])
-    place, share = _best_place(there, queries)
+    is_answer = _matches(inputs, answers[:, None])
+    place, share = _best_place(is_answer, queries)
     if inputs.ndim > 2:
         yield place.replace("token", "vector"), share, constant
         return
@@ -133,28 +126,27 @@ def _rules(
 def _share_most_frequent(
     inputs: Int[Tensor, "case position"], answers: Tensor
 ) -> float:
-    """The share of answers that are the most frequent token of their sequence, not just
-    one.
-    """
+    """The share of answers that are their sequence's most frequent token."""
     frequent = inputs.mode(dim=1).values
     counts = (inputs == frequent[:, None]).sum(1)
     right = (frequent == answers) & (counts > 1)
     return float(right.float().mean())
 
 
-def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
-    """The place at which answers stand most often, counted from the start, the end or
-    the query.
+def _best_place(
+    is_answer: Bool[Tensor, "case position"], own: Tensor
+) -> tuple[str, float]:
+    """The place where answers stand most often, from start, end or query.
 
     Args:
-        there: where the answer of each case stands.
+        is_answer: where the answer of each case stands.
         own: the position of its query.
     """
-    length = there.shape[1]
+    length = is_answer.shape[1]
     back = own[:, None] - torch.arange(length)
-    stands = there.gather(1, back.clamp(min=0)) & (back >= 0)
+    stands = is_answer.gather(1, back.clamp(min=0)) & (back >= 0)
     before = stands.float().mean(0).tolist()
-    by_place = there.float().mean(0).tolist()
+    by_place = is_answer.float().mean(0).tolist()
     shares = {"the query's own token": before[0]}
     shares["the first token"] = by_place[0]
     shares["the last token"] = by_place[-1]
@@ -180,9 +172,7 @@ def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
 
 
 def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
-    """Tell if the answer to a chain's query does not always stand at one role of the
-    chain.
-    """
+    """Tell if a chain's answers do not always stand at one of its roles."""
     n_read = batch.targets.shape[1]
     length = batch.inputs.shape[1]
     queries = batch.roles[:, 0] - (length - n_read)
@@ -219,9 +209,7 @@ def _share_at(
     answers: Tensor,
     asked: Bool[Tensor, "batch chain"],
 ) -> float:
-    """The share of the answers that are asked for that stand at their chain's
-    position.
-    """
+    """The share of answers that stand at their chain's position."""
     length = inputs.shape[1]
     rows = torch.arange(len(positions))[:, None]
     read = inputs[rows, positions.clamp(0, length - 1)]
@@ -263,9 +251,7 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
 def _ends(
     paths: list[Edges], batch: Batch
 ) -> tuple[Bool[Tensor, "batch position"], Bool[Tensor, "batch position"]]:
-    """The positions from which a path leads, and those that play a role or are an end
-    of a path.
-    """
+    """The positions that a path leads from, and those of roles and ends of paths."""
     shape = batch.inputs.shape[:2]
     leads = torch.zeros(shape, dtype=torch.bool, device=batch.targets.device)
     known = leads.scatter(1, batch.roles.flatten(1), True)

@@ -1,6 +1,4 @@
-"""The base of all tasks: a frozen dataclass that draws sequences and names their
-positions.
-"""
+"""The base of all tasks: frozen dataclasses that draw sequences."""
 
 import re
 from abc import ABC, abstractmethod
@@ -110,14 +108,10 @@ class Task(ABC):
     """
 
     kind: ClassVar[str]
-    """The task's name, as in `config.json`; unless it is given, that of the class in
-    snake_case.
-    """
+    """The task's name in `config.json`; by default the class's in snake_case."""
 
     threshold: ClassVar[float | None] = None
-    """The loss below which a circuit solves the task, if a number can be named
-    (`Yardstick`).
-    """
+    """The loss below which a circuit solves the task, if known (`Yardstick`)."""
 
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -152,8 +146,7 @@ class Task(ABC):
         return ()
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """The relations along which attention is measured, by name; circuits use some
-        as paths.
+        """The relations that attention is measured along, by name; some are paths.
 
         By default they lead from every role to every role of its chain and of other
         chains, and there is `previous token`. A task without roles has those of
@@ -167,8 +160,7 @@ class Task(ABC):
         return between_roles(batch.roles, self.roles) | previous
 
     def edges(self, batch: Batch, ahead: bool = False) -> Related:
-        """Every relation; `own position` is added if no other lets a position keep what
-        it has.
+        """Every relation; with `own position` if no other keeps a position's content.
 
         Composed ones (`headway.relations`) are made when they are asked for by name, of
         the task's own paths, too. With `ahead`, those that nobody named lead to later
@@ -189,16 +181,12 @@ class Task(ABC):
 
     @property
     def is_read_blind(self) -> bool:
-        """True if nobody says what heads may look at: neither roles nor relations of
-        its own.
-        """
+        """True if the task names neither roles nor relations of its own."""
         return not self.roles and type(self).relations is Task.relations
 
     @property
     def is_corrupted(self) -> bool:
-        """True if it lays out corrupted sequences beside its own
-        (`Batch.corrupted`).
-        """
+        """True if the task draws corrupted sequences, too (`Batch.corrupted`)."""
         return self._example.corrupted is not None
 
     @property
@@ -212,16 +200,12 @@ class Task(ABC):
 
     @property
     def tokens(self) -> tuple[str, ...] | None:
-        """The names of the tokens, shown wherever sequences are; without them, their
-        numbers.
-        """
+        """The names of the tokens, as shown with sequences; without them, numbers."""
         return None
 
     @property
     def vocabulary(self) -> int | None:
-        """The number of tokens, if sequences are made of some; by default of those with
-        names.
-        """
+        """The number of tokens, if there are any; by default of those with names."""
         if self.tokens is None:
             return None
         return len(self.tokens)
@@ -274,9 +258,7 @@ class Task(ABC):
         return self.assemble(draws)
 
     def room(self, depth: int) -> int:
-        """By how many places a sequence of so many hops can be moved towards the
-        start.
-        """
+        """The places by which a sequence of so many hops can move to the start."""
         return 0
 
     def sample(self, count: int, generator: torch.Generator) -> Batch:
@@ -284,9 +266,7 @@ class Task(ABC):
         return self.assemble(self.draw(count, generator))
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """Losses, hop by hop, of predictors that follow no chain, to read a loss curve
-        against.
-        """
+        """Losses, hop by hop, of predictors that follow no chain, for comparison."""
         return {}
 
     def references(self) -> dict[str, float]:
@@ -305,9 +285,7 @@ class Task(ABC):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The hops by which a circuit is judged: those that can be predicted without
-        error.
-        """
+        """The hops that a circuit is judged by: those predictable without error."""
         return self.hops
 
     @property
@@ -316,16 +294,12 @@ class Task(ABC):
         return False
 
     def flow(self) -> "theory.Flow | None":
-        """The flow of information to an answer (section 5 of the paper); None if not
-        known.
-        """
+        """The flow of information to an answer (section 5 of the paper), if known."""
         return None
 
     @property
     def label(self) -> str:
-        """The task's size in a few letters, such as `D=3`; by default its first
-        field.
-        """
+        """The task's size in a few letters, `D=3`; by default its first field."""
         if not fields(self):
             return ""
         first = fields(self)[0].name
@@ -342,9 +316,7 @@ class Task(ABC):
 
     @property
     def reading(self) -> str:
-        """A sentence or two about reading a sequence: the beginning of the class's
-        docstring.
-        """
+        """A sentence or two about a sequence: the start of the class's docstring."""
         text = type(self).__doc__ or ""
         if text.startswith(
             f"{type(self).__name__}("
@@ -411,9 +383,7 @@ class Task(ABC):
 
     @cached_property
     def standing(self) -> list[str]:
-        """The roles in the order in which they stand in a sequence (on average, if
-        shuffled).
-        """
+        """The roles in the order of their places, on average if shuffled."""
         fits = 2 * IN_ALL // cost_of(self)
         count = min(64, max(2, fits))
         generator = torch.Generator().manual_seed(0)

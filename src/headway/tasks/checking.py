@@ -1,6 +1,4 @@
-"""A task is tried as training and the search for circuits will use it, and faults are
-reported.
-"""
+"""Trying a task as training and search will use it, and reporting faults."""
 
 import functools
 import inspect
@@ -169,9 +167,7 @@ def _called(
 
 
 def _value(task: Task, name: str, *given: Any) -> Any:
-    """An attribute of a task, or what a method returns, of the type that `Task`
-    declares.
-    """
+    """An attribute of a task, or a method's result, of the type `Task` declares."""
     declared = vars(Task)[name]
     is_property = isinstance(declared, property)
 
@@ -233,9 +229,7 @@ def _kind(value: Any) -> str:
 
 
 def _tensor_kind(tensor: Tensor) -> str:
-    """A tensor's layout, if it is not dense, its type, shape, and device, if not the
-    CPU.
-    """
+    """A tensor's layout unless dense, type, shape, and device unless the CPU."""
     kind = str(tensor.dtype).removeprefix("torch.")
     if tensor.is_nested:
         kind = f"nested {kind}"
@@ -305,9 +299,7 @@ def _require_declared(cls: type[Task]) -> None:
 
 
 def _kept(task: Task) -> Doubts:
-    """Tries to compare the task, to write it to a file and, if registered, to read it
-    again.
-    """
+    """Tries to compare the task, to write it and, if registered, to read it."""
     cls = type(task)
     _require_declared(cls)
     for field in fields(task):
@@ -337,9 +329,7 @@ def _kept(task: Task) -> Doubts:
 
 
 def _untyped(task: Task) -> Doubts:
-    """Tells numbers that look like fields and are none; constants have names in
-    capitals.
-    """
+    """Tells numbers that look like fields and are none, unless in capitals."""
     cls = type(task)
     for name, value in [
         *vars(cls).items()
@@ -394,9 +384,7 @@ def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> B
 
 
 def _drawn(task: Task) -> Doubts:
-    """Makes sure that all that is random comes from the generator and is in the
-    draws.
-    """
+    """Makes sure that all randomness comes from the generator, into the draws."""
     draws = _draws(task, FEW)
     _require_own_generator(task, draws)
     first = _batch(task, draws)
@@ -421,9 +409,7 @@ def _drawn(task: Task) -> Doubts:
 
 
 def _require_own_generator(task: Task, draws: tuple[Tensor, ...]) -> None:
-    """Makes sure that draws are the same from the same generator, and others from some
-    other.
-    """
+    """Makes sure that equal generators give equal draws, and others other ones."""
     how = (
         "all that is random must come from it, as in torch.rand(…, generator=generator)"
     )
@@ -461,9 +447,7 @@ def _laid_out(task: Task) -> Doubts:
 
 
 def _require_independent(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> None:
-    """Makes sure that a sequence is laid out the same among fewer others, and in
-    another order.
-    """
+    """Makes sure that a sequence is the same in other batches and orders."""
     alone = "no sequence may depend on another"
     for some in (FEW // 2, 1):
         fewer = tuple(drawn[:some] for drawn in draws)
@@ -483,9 +467,7 @@ def _require_independent(task: Task, draws: tuple[Tensor, ...], batch: Batch) ->
 
 
 def _require_one_shape(task: Task, batch: Batch) -> None:
-    """Makes sure that every seed lays out sequences of the shape of those in a
-    batch.
-    """
+    """Makes sure that every seed gives sequences of the shape in a batch."""
     for seed in range(1, SEEDS + 1):
         other = _batch(task, _draws(task, FEW, seed))
         for name in PARTS:
@@ -530,8 +512,7 @@ def _parts(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
 
 
 def _places(batch: Batch, query: str) -> Iterator[Finding]:
-    """Checks that roles stand at positions, those of the query at the last, and none at
-    another's.
+    """Checks the positions of roles: the query's are last, and none is shared.
 
     Args:
         batch: whose roles are of the right type.
@@ -599,9 +580,7 @@ def _inputs(task: Task, batch: Batch, count: int) -> None:
 
 
 def _targets(task: Task, batch: Batch, count: int) -> None:
-    """Checks targets: as `Task.targets` says, and one column for every name in
-    `Task.hops`.
-    """
+    """Checks targets: as `Task.targets` says, with a column per name in `hops`."""
     targets = batch.targets
     kind = f"targets are {_kind(targets)}"
     tokens = _is_of(targets, torch.long, 3)
@@ -639,9 +618,7 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
 
 
 def _vector_targets(judged: Targets, targets: Tensor) -> None:
-    """Checks vectors: finite, of the size that is judged, or NaN where nothing is
-    asked.
-    """
+    """Checks vectors: finite, of the judged size, or NaN where none is asked."""
     if isinstance(judged, Vectors) and judged.size != targets.shape[3]:
         what = f"{judged}: its size must be the last of targets, {_kind(targets)}"
         raise WrongError("targets", what)
@@ -741,8 +718,10 @@ def _require_edges(name: str, edges: Edges, length: int) -> None:
         what = f"{name!r}: use = {edges.use!r}: it must be path, stay or measured"
         raise WrongError("relations", what)
     for positions in (queries, keys):
-        there = positions[positions != NO_KEY]
-        _require_below(length, there, "relations", f"{name!r}: it holds", ", or NO_KEY")
+        positions_named = positions[positions != NO_KEY]
+        _require_below(
+            length, positions_named, "relations", f"{name!r}: it holds", ", or NO_KEY"
+        )
 
 
 def _shallower(task: Task) -> Doubts:
@@ -767,9 +746,7 @@ def _shallower(task: Task) -> Doubts:
 
 
 def _require_within(part: Tensor, whole: Tensor, free: int, where: str) -> None:
-    """Makes sure that a tensor is like another, but for one dimension, which may be
-    smaller.
-    """
+    """Makes sure that a tensor is like another, but for one smaller dimension."""
     sizes = list(part.shape)
     if part.ndim == whole.ndim:
         sizes[free] = max(sizes[free], whole.shape[free])
@@ -779,9 +756,7 @@ def _require_within(part: Tensor, whole: Tensor, free: int, where: str) -> None:
 
 
 def _answered(task: Task) -> Doubts:
-    """Looks at many sequences: each must be as the few, and their answers not too
-    easy.
-    """
+    """Checks many sequences: like the few, and with answers not too easy."""
     batch = _batch(task, _draws(task, MANY))
     list(_parts(task, batch, MANY))  # doubts are those of the few
     from headway.tasks.answers import constant_hops, doubts_of
@@ -820,9 +795,7 @@ def _described(task: Task) -> Doubts:
 
 
 def _require_losses(task: Task) -> None:
-    """Makes sure that reference losses are finite, of hops there are, and rightly
-    averaged.
-    """
+    """Checks that reference losses are finite, of known hops, rightly averaged."""
     for name, losses in _value(task, "reference_losses").items():
         for hop, loss in losses.items():
             if hop not in task.hops or not math.isfinite(loss):

@@ -1,6 +1,4 @@
-"""The conditional retrieval problem: a step needs two values found before (Musat 2024,
-3.1).
-"""
+"""Conditional retrieval: a step needs two values found before (Musat 2024, 3.1)."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -157,8 +155,7 @@ class Conditional(Task):
     def _positions(
         self, rows: Tensor, slots: Tensor
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """The positions of the table's three columns, and of all that a chain has
-        outside it.
+        """The positions of the table's three columns, and of a chain's other parts.
 
         Args:
             rows: the slot of every row of the table.
@@ -206,9 +203,7 @@ class Conditional(Task):
         i: int,
         inputs: Float[Tensor, "batch position _"],
     ) -> Int[Tensor, "batch chain row"]:
-        """The positions in a column of the table that hold the same symbol as a chain's
-        own.
-        """
+        """The positions in a column of the table with the same symbol as a chain's."""
         rows = torch.arange(self.n_values**2, device=own.device)
         column = self.starts["table"] + 3 * rows + i
         tokens = inputs[..., : self.d_token]

@@ -98,9 +98,7 @@ class Hops(SeveralHops):
         return len(self.asked)
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Draws the first symbol and the step from each to the next, and what decides
-        k.
-        """
+        """Draws the first symbol, the step to each next one, and what decides k."""
         n = self.n_symbols
         places = self.n_places
         device = generator.device
@@ -112,9 +110,7 @@ class Hops(SeveralHops):
         return symbols.to(torch.uint8), chosen
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """Puts k in front of the symbols; what is asked of a sequence is the column of
-        its k.
-        """
+        """Puts k before the symbols; a sequence is asked for the column of its k."""
         return self.shallower(draws, len(self.asked))
 
     def shallower(
@@ -136,9 +132,7 @@ class Hops(SeveralHops):
     def _answers(
         self, symbols: Int[Tensor, "batch place"], which: Int[Tensor, " batch"]
     ) -> Int[Tensor, "batch place"]:
-        """The symbol that hops lead to from each place, for the k of each sequence, by
-        index.
-        """
+        """The symbol that each sequence's k hops lead to from each place, by index."""
         ks = torch.tensor(self.asked, device=which.device)
         rows = torch.arange(len(which), device=which.device)
         by_hop = find(symbols, max(self.asked))
@@ -167,9 +161,7 @@ class Hops(SeveralHops):
 def find(
     symbols: Int[Tensor, "batch place"], most: int
 ) -> Int[Tensor, "{most} batch place"]:
-    """find^1 to find^most of every place, counted from 0, or `NO_KEY` where there is
-    none.
-    """
+    """find^1 to find^most of every place, from 0, or `NO_KEY` if there is none."""
     at = torch.arange(symbols.shape[1], device=symbols.device)
     is_before = at < at[:, None]
     same = (symbols[:, :, None] == symbols[:, None]) & is_before

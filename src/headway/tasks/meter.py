@@ -1,5 +1,4 @@
-"""A meter of what is computed: work that would take too much is ended before it is
-done.
+"""A meter of computation: work that would take too much is ended early.
 
 The fields of a task that somebody else wrote down may ask for any size. How large its
 sequences are is known only when they are laid out, so that is where numbers are
@@ -20,9 +19,7 @@ IN_ALL = 2**28
 """The most numbers that all operations may make together."""
 
 PIECE = 2**13
-"""Numbers that an operation counts for however few it makes, by the time that it
-takes.
-"""
+"""Numbers that an operation counts for at least, by the time that it takes."""
 
 
 class TooMuchError(Exception):
@@ -56,9 +53,7 @@ class Meter(TorchDispatchMode):
 
 
 def expected(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """About how many numbers an operation makes: the most that its arguments tell
-    of.
-    """
+    """About how many numbers an operation makes, by its arguments, at most."""
     leaves = tree_leaves((args, kwargs))
     shapes = [leaf.shape for leaf in leaves if isinstance(leaf, Tensor)]
     counts = [math.prod(shape) for shape in shapes]

@@ -22,8 +22,7 @@ T = TypeVar("T")
 
 
 class Offered(Mapping[str, T]):
-    """Things by name: those that are known, and those of entry points, imported when
-    asked for.
+    """Things by name: known ones, and entry points, imported when asked for.
 
     Args:
         group: of the entry points.
@@ -64,9 +63,7 @@ class Offered(Mapping[str, T]):
 
 
 KINDS: dict[str, type["Task"]] = {}
-"""Every task that is known so far, by its kind; of files that define one kind, the last
-loaded.
-"""
+"""Every known task by its kind; of files with the same kind, the last loaded."""
 
 OFFERED = Offered("headway.tasks", "task.kind", KINDS)
 """Every task that can be named: those known so far, and those of packages."""
@@ -136,9 +133,7 @@ def require_hints(cls: type["Task"]) -> None:
 
 
 def _file_of(cls: type) -> str | None:
-    """The user's file that a class is defined in; None for headway's own and those of
-    packages.
-    """
+    """The user's file that a class is defined in; None if it is a package's."""
     if not userfile.is_loaded(cls):
         return None
     source = userfile.source_of(cls)
@@ -162,9 +157,7 @@ def _defined_in(module: ModuleType) -> list[type["Task"]]:
 
 
 def _home(cls: type) -> tuple[str, str]:
-    """The place that defines a class: its file, or else its module, and its name
-    there.
-    """
+    """The place that defines a class: its file or module, and its name there."""
     source = userfile.source_of(cls)
     place = cls.__module__ if source is None else source.file
     return place, cls.__qualname__
@@ -233,9 +226,7 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
 
 
 def task_to_json(task: "Task") -> dict[str, Any]:
-    """A task as plain JSON data: its kind, its fields, and for a user's own where it is
-    defined.
-    """
+    """A task as JSON data: its kind, fields, and a user's file if it has one."""
     data = {"kind": task.kind, **to_json(task)}
     source = own_source(type(task))
     if source is None:
@@ -244,9 +235,7 @@ def task_to_json(task: "Task") -> dict[str, Any]:
 
 
 def keep(task: "Task") -> None:
-    """Puts the file of a task that the user works with on the user's list (see
-    `userfile.keep`).
-    """
+    """Puts the file of a user's task on the user's list (see `userfile.keep`)."""
     if (source := own_source(type(task))) is not None:
         userfile.keep(source.line())
 
@@ -281,9 +270,7 @@ def task_from_json(data: Any) -> "Task":
 
 
 def change_of(data: Any, task: "Task") -> str | None:
-    """The change of a task's file since a config was written with it; None if there is
-    none.
-    """
+    """The change of a task's file since a config was written, if there is one."""
     defined = data.get("defined") if isinstance(data, dict) else None
     now = userfile.source_of(type(task))
     if defined is None or now is None or defined.get("sha256") == now.sha256:

@@ -94,9 +94,7 @@ class Retrieval(Task):
         )
 
     def flow(self) -> "theory.Flow | None":
-        """One chain; tokens of a pair are taken to share a code, even if each has its
-        own.
-        """
+        """One chain; tokens of a pair count as sharing a code, even if they do not."""
         return theory.retrieval_flow(self.depth, self.order, copies=self.copies)
 
     @property
@@ -114,8 +112,7 @@ class Retrieval(Task):
     ) -> tuple[
         Float[Tensor, "batch chain symbol token"], Integer[Tensor, "batch block chain"]
     ]:
-        """Draws the symbols of every chain and its slot in the queries and in every
-        block.
+        """Draws every chain's symbols, and its slot in queries and blocks.
 
         Slots are stored as bytes, so that a fixed training set of 2^20 sequences stays
         small.
@@ -154,9 +151,7 @@ class Retrieval(Task):
     def _positions(
         self, slots: Int[Tensor, "batch block chain"]
     ) -> Int[Tensor, "batch role chain"]:
-        """The position of every role, by the slots of chains in the queries and in
-        every block.
-        """
+        """The position of every role, by the slots in the queries and blocks."""
         n = self.n_chains
         depth = self.depth
         blocks = torch.arange(depth, device=slots.device)
@@ -171,9 +166,7 @@ class Retrieval(Task):
     def shallower(
         self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0
     ) -> Batch:
-        """Keeps the last positions only: those of a problem with so few hops, and its
-        targets.
-        """
+        """Keeps the last positions, those of a problem with so few hops."""
         whole = self.assemble(draws)
         left_out = 2 * self.n_chains * (self.depth - depth)
         kept = 2 * depth + 1

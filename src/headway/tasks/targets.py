@@ -1,6 +1,4 @@
-"""Targets: the vectors or tokens that a model must predict, with their loss and
-accuracy.
-"""
+"""Targets: vectors or tokens to be predicted, with loss and accuracy."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,17 +10,13 @@ from jaxtyping import Bool, Float, Num
 from torch import Tensor
 
 IGNORE_INDEX = -100
-"""The target token where nothing is asked, as in torch; a target vector there is
-NaN.
-"""
+"""The target token where nothing is asked, as in torch; a vector is NaN."""
 
 Asked = Bool[Tensor, "sequence query hop"]
 
 
 class Targets(ABC):
-    """The things predicted at every query, hop by hop. Losses are means over all that
-    is asked.
-    """
+    """The things predicted at every query, hop by hop. Losses are means over all."""
 
     loss_name: ClassVar[str]
     nothing: ClassVar[float]
@@ -44,31 +38,23 @@ class Targets(ABC):
 
     @abstractmethod
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
-        """Tell right answers from wrong, at every query and hop; only where one is
-        asked for.
-        """
+        """Tell right answers from wrong, at every query and hop that is asked for."""
 
     @abstractmethod
     def answers(
         self, predicted: Tensor, targets: Tensor
     ) -> Num[Tensor, "sequence query hop _"]:
-        """The answer at every query and hop, right or wrong, as numbers that can be
-        compared.
-        """
+        """The answer at every query and hop, as numbers that can be compared."""
 
     @abstractmethod
     def numbers(
         self, predicted: Tensor, targets: Tensor
     ) -> Float[Tensor, "sequence query hop number"]:
-        """The predicted numbers, without what has no effect on answers (a mean of
-        logits).
-        """
+        """The predicted numbers, without what no answer needs (a mean of logits)."""
 
     @abstractmethod
     def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
-        """The distance of other predictions from these, the mean over all that is
-        asked.
-        """
+        """The distance of other predictions from these, the mean of all asked."""
 
     def _mean_asked(
         self, each: Float[Tensor, "sequence query hop"], targets: Tensor
@@ -82,8 +68,7 @@ class Targets(ABC):
         """The most answers that a query chooses among."""
 
     def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
-        """True where two predictions give the same answer, right or wrong, and one is
-        asked for.
+        """True where one is asked for, and two predictions give the same answer.
 
         What is not a number is no answer.
         """
@@ -102,9 +87,7 @@ class Targets(ABC):
         return targets
 
     def how_often(self, targets: Tensor) -> Float[Tensor, " hop"]:
-        """The mean number of queries of a sequence that ask for every hop; 1 if none
-        does.
-        """
+        """The mean number of queries of a sequence by hop; 1 if none asks."""
         in_sequence = self.asked(targets).float().sum(1)
         counts = in_sequence.mean(0)
         return torch.where(counts > 0, counts, 1.0)
@@ -115,8 +98,7 @@ class Targets(ABC):
         targets: Tensor,
         how_often: Float[Tensor, " hop"] | None = None,
     ) -> Float[Tensor, "sequence hop"]:
-        """The shares of every sequence in the loss of every hop: their mean is that
-        loss.
+        """The shares of every sequence in every hop's loss: their mean is the loss.
 
         A share that is not a number counts as infinite, so that it is above every
         limit. All losses that are compared come from here.
@@ -131,9 +113,7 @@ class Targets(ABC):
         return shares.masked_fill(shares.isnan(), math.inf)
 
     def at_queries(self, predicted: Tensor, targets: Tensor) -> Tensor:
-        """The predictions [sequence, query, number] at the queries, of the hops asked
-        for.
-        """
+        """The predictions [sequence, query, number] at the queries, of those hops."""
         _, n_read, n_hops = targets.shape[:3]
         return predicted[:, -n_read:, : self.width(n_hops)]
 
@@ -189,9 +169,7 @@ class Vectors(Targets):
         return errors.mean(-1)
 
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
-        """True where the nearest of all answers to the sequence's queries is the right
-        one.
-        """
+        """True where the nearest of the sequence's answers is the right one."""
         apart, _ = self._distances(predicted, targets)
         own = apart.diagonal(dim1=-2, dim2=-1)
         nearest = own <= apart.amin(-1)
@@ -212,9 +190,7 @@ class Vectors(Targets):
         Float[Tensor, "sequence hop query query"],
         Float[Tensor, "sequence hop query size"],
     ]:
-        """The distance of each prediction from what each query is asked for, and the
-        latter.
-        """
+        """The distance of each prediction from each query's target, and the target."""
         said = self.numbers(predicted, targets).transpose(1, 2)
         wanted = targets.float().nan_to_num(1e9).transpose(1, 2)
         return torch.cdist(said, wanted), wanted
@@ -290,30 +266,24 @@ class Tokens(Targets):
         return logits - logits.mean(-1, keepdim=True)
 
     def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
-        """The Kullback-Leibler divergence of the other's probabilities from these, in
-        nats.
-        """
-        one = self._by_hop(predicted, targets).float().log_softmax(-1)
-        two = self._by_hop(other, targets).float().log_softmax(-1)
-        apart = one.exp() * (one - two)
+        """The Kullback-Leibler divergence from these probabilities, in nats."""
+        own = self._by_hop(predicted, targets).float().log_softmax(-1)
+        others = self._by_hop(other, targets).float().log_softmax(-1)
+        apart = own.exp() * (own - others)
         return self._mean_asked(apart.sum(-1), targets)
 
     def choices(self, targets: Tensor) -> int:
         return self.vocabulary
 
     def _by_hop(self, predicted: Tensor, targets: Tensor) -> Tensor:
-        """[sequence, query, hop, token], whether or not hops have logits of their
-        own.
-        """
+        """[sequence, query, hop, token], whether or not hops have own logits."""
         logits = self._logits(predicted)
         if self.own_logits:
             return logits
         return logits[:, :, None].expand(*targets.shape, -1)
 
     def _logits(self, predicted: Tensor) -> Tensor:
-        """[sequence, query, token], or [sequence, query, hop, token] if every hop has
-        its own.
-        """
+        """[sequence, query, token], or [sequence, query, hop, token] by hop."""
         if self.own_logits:
             return predicted.unflatten(-1, (-1, self.vocabulary))
         return predicted

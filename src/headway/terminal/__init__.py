@@ -21,4 +21,11 @@ if TYPE_CHECKING:
     from headway.terminal.tables import print_runs as print_runs
     from headway.terminal.tables import print_sweep as print_sweep
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "base": "columns console require_file",
+    "checking": "print_task",
+    "live": "counting display following watching",
+    "summary": "print_summary",
+    "tables": "print_comparison print_runs print_sweep",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

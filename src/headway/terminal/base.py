@@ -12,18 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.errors import require
-from headway.reading import is_folder
+from headway.reading import clear_io_errors, is_folder
 from headway.terminal.output import Screen, plain
 from headway.text import width, wrapped
-from headway.training.files import clear_io_errors
 
 INDENT = " " * 11
 
 
 def console() -> Console:
-    """The terminal, at most 80 columns wide, so that output reads the same
-    everywhere.
-    """
+    """The terminal, at most 80 columns wide, so that all output reads the same."""
     out: Any = sys.stdout
     if isinstance(out, Screen):
         out = Screen(out.stream, out.losses, drawing=True)

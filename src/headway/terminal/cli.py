@@ -22,6 +22,7 @@ from headway.errors import HeadwayError, nearest
 from headway.terminal.output import screen_on
 from headway.text import command, width, wrapped
 from headway.verbs.listing import VERBS, function_of, usage
+from headway.version import __version__
 
 KEEPING = ("ask", "depend", "sweep")
 """Verbs that keep what is done, so that the same command goes on where it was."""
@@ -87,8 +88,7 @@ def ending(error: BaseException) -> tuple[int, str]:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises a `KeyboardInterrupt`, or ends the program while a module is being
-    imported.
+    """Raises a `KeyboardInterrupt`, or ends the program during an import.
 
     An import that is interrupted can fail in any way, and nothing has begun yet that
     could be finished.
@@ -117,9 +117,7 @@ def dispatch(args: list[str]) -> None:
     verb = args[0]
     rest = args[1:]
     if verb == "--version":
-        from importlib import metadata
-
-        print(metadata.version("headway"))
+        print(__version__)
         return
     function = function_of(verb)
     parser = Parser(function, verb)
@@ -150,7 +148,9 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, function: Callable[..., Any], verb: str):
         self.signature = inspect.signature(function)
         about = (inspect.getdoc(function) or "").partition("\n\nArgs:")[0]
-        paragraphs = ["\n".join(wrapped(one, rest="")) for one in about.split("\n\n")]
+        paragraphs = [
+            "\n".join(wrapped(paragraph, rest="")) for paragraph in about.split("\n\n")
+        ]
         super().__init__(
             prog=f"headway {verb}",
             description="\n\n".join(paragraphs),
@@ -205,7 +205,7 @@ class Parser(argparse.ArgumentParser):
         Raises:
             HeadwayError: for the first word that does not fit.
         """
-        found, left = self.parse_known_intermixed_args(words)
+        parsed, left = self.parse_known_intermixed_args(words)
         if left:
             name = left[0].partition("=")[0]
             hint = nearest(name, self._option_string_actions)
@@ -216,7 +216,7 @@ class Parser(argparse.ArgumentParser):
                 hint += f": a field is written without dashes, {field}=…"
             self.error(f"{name} is no option{hint}")
         asked = self.signature.bind_partial()
-        for name, value in vars(found).items():
+        for name, value in vars(parsed).items():
             asked.arguments[name] = tuple(value) if isinstance(value, list) else value
         return asked
 
@@ -240,9 +240,7 @@ def _standing_alone(parameter: inspect.Parameter, several: bool) -> dict[str, An
 
 
 def uses(documented: Callable[..., object], prefix: str = "") -> dict[str, str]:
-    """The use of every argument of a function, or field of a class, as its docstring
-    says.
-    """
+    """The use of every argument or field, as a docstring says."""
     from docstring_parser import parse
 
     about: dict[str, str] = {}

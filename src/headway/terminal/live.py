@@ -18,14 +18,10 @@ from headway.training.loop import Watch
 from headway.training.losses import accuracy_text
 
 FLOOR = 0.005
-"""The loss at which its curve, on a logarithmic scale, reaches the ground; 1 is at the
-top.
-"""
+"""The loss at which a curve, in logarithms, reaches the ground; 1 is the top."""
 
 ON_SET = "training set"
-"""The name of the curve of the loss on a fixed training set, below those of the
-hops.
-"""
+"""The name of the loss curve on a fixed training set, below the hops'."""
 
 
 class Display:
@@ -64,9 +60,7 @@ def display(pause: float, transient: bool = True) -> Iterator[Display]:
 
 @contextmanager
 def counting(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """Follows what is done one by one: `watch(done, total)` tells how many, and the
-    time left.
-    """
+    """Follows steps by `watch(done, total)`: how many, and the time left."""
     begun: tuple[int, float] | None = None
     with display(30.0) as shown:
 
@@ -88,9 +82,7 @@ def counting(doing: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def watching() -> Iterator[Watch]:
-    """Follows a training run: a line every tenth evaluation, on a terminal the losses'
-    curves.
-    """
+    """Follows a training run: a line every tenth evaluation, or live curves."""
     with display(math.inf, transient=False) as shown:
         yield Progress(shown)
 
@@ -160,9 +152,7 @@ class Progress:
 
 @contextmanager
 def following() -> Iterator[SweepWatch]:
-    """Follows a sweep: a line for every run that ends, and now and then how the others
-    stand.
-    """
+    """Follows a sweep: a line for every run that ends, at times for the others."""
     begun = False
     with display(60.0) as shown:
 

@@ -5,14 +5,12 @@ import re
 from typing import Any, TextIO
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that may move the cursor or turn text round, but for ends of lines and
-tabs.
-"""
+"""Characters that may move the cursor or turn text, but for ends and tabs."""
 
 
 def plain(text: str) -> str:
     """A text with escapes in the place of what would command a terminal."""
-    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class Screen:

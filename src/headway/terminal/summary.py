@@ -19,7 +19,7 @@ from headway.training.run import said_of_attempts
 
 def print_summary(
     run: Run,
-    found: Discovery,
+    discovery: Discovery,
     timeline: Timeline,
     every: MinimalCircuits,
     page: Path,
@@ -30,20 +30,18 @@ def print_summary(
     title = Text.assemble(("headway", "bold"), f"  {run.task.title}")
     console().rule(title, align="left")
     print_part("1 Trained", *said_of_training(run))
-    print_part("2 Circuit", *said_of_circuit(run, found, timeline))
+    print_part("2 Circuit", *said_of_circuit(run, discovery, timeline))
     learnt = [f"{hop} {at_step(step)}" for hop, step in timeline.hops.items()]
     print_part("3 Emerged", f"partial losses below 0.5 at step: {'  '.join(learnt)}")
     print_part(
-        "4 Minimum", said_of_minimum(found, run.task.flow()), said_of_every(every)
+        "4 Minimum", said_of_minimum(discovery, run.task.flow()), said_of_every(every)
     )
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
     print_part("5 Report", str(page), used)
 
 
 def said_of_training(run: Run) -> list[str]:
-    """The model and how long it was trained, its losses at the end, and the
-    curriculum.
-    """
+    """The model, its training, its losses at the end, and the curriculum."""
     model = run.config.transformer
     outcome = run.outcome() or {}
     heads = counted(model.n_heads, "head")
@@ -72,38 +70,42 @@ def said_of_losses(run: Run) -> str:
     return line
 
 
-def said_of_circuit(run: Run, found: Discovery, timeline: Timeline) -> list[str]:
+def said_of_circuit(run: Run, discovery: Discovery, timeline: Timeline) -> list[str]:
     """The loss with all heads replaced, paths and idle heads, and the verdicts."""
     model = run.config.transformer
-    loss = f"{run.task.targets.loss_name} {found.replaced_loss:.4f}"
+    loss = f"{run.task.targets.loss_name} {discovery.replaced_loss:.4f}"
     n_heads = model.n_layers * model.n_heads
-    lines = [f"all {n_heads} heads replaced: {loss} (threshold {found.threshold:g})"]
-    if found.circuit.paths:
+    lines = [
+        f"all {n_heads} heads replaced: {loss} (threshold {discovery.threshold:g})"
+    ]
+    if discovery.circuit.paths:
         emerged = {history.path: history.emerged for history in timeline.paths}
-        lines += path_table(found, emerged)
-    elif found.faithful:
-        lines.append(without_paths(found.circuit))
-    return [*lines, *found.circuit.idle_lines, said_of_verdicts(found)]
+        lines += path_table(discovery, emerged)
+    elif discovery.faithful:
+        lines.append(without_paths(discovery.circuit))
+    return [*lines, *discovery.circuit.idle_lines, said_of_verdicts(discovery)]
 
 
-def said_of_verdicts(found: Discovery) -> str:
+def said_of_verdicts(discovery: Discovery) -> str:
     """The verdicts that hold, do not, or cannot be said."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
-    lines = [words[verdict.holds].format(verdict.name) for verdict in verdicts(found)]
+    lines = [
+        words[verdict.holds].format(verdict.name) for verdict in verdicts(discovery)
+    ]
     return ", ".join(lines)
 
 
-def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
+def said_of_minimum(discovery: Discovery, flow: Flow | None) -> str:
     """Its layers and paths beside the fewest by information flow.
 
     Args:
-        found: the circuit.
+        discovery: the circuit.
         flow: of the task; None if nobody knows it.
     """
-    layers = counted(len(found.circuit.useful_layers), "layer")
-    paths = counted(len(found.circuit.paths), "path")
+    layers = counted(len(discovery.circuit.useful_layers), "layer")
+    paths = counted(len(discovery.circuit.paths), "path")
     own = f"{layers}, {paths}"
-    least = found.evidence.minimum
+    least = discovery.evidence.minimum
     if flow is None:
         return f"{own}; the flow minimum of this task is not known"
     if least is None:
@@ -116,9 +118,7 @@ def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
 
 
 def said_of_every(every: MinimalCircuits) -> str:
-    """The number of minimal circuits, and a word if not all sets of paths were
-    judged.
-    """
+    """The number of minimal circuits, and a word if not all sets were judged."""
     count = counted(len(every.circuits), "minimal circuit")
     among = counted(len(every.candidates), "candidate path")
     searched = (

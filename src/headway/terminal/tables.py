@@ -13,9 +13,7 @@ from headway.terminal.base import columns, console
 from headway.text import duration
 
 MOST = 100
-"""The most runs that are listed at the end of a sweep; of more, those that have
-failed.
-"""
+"""The most runs listed after a sweep; of more, only the failed ones."""
 
 
 def print_runs(
@@ -52,9 +50,7 @@ def print_runs(
 
 
 def _cells(row: dict[str, Any], folder: Path, has_sets: bool) -> list[Any]:
-    """A run's row in the table; with its accuracies if some run has a fixed training
-    set.
-    """
+    """A run's row; with accuracies if some run has a fixed training set."""
     cells = [
         _name(row, folder),
         row["status"],
@@ -82,9 +78,7 @@ def _name(row: dict[str, Any], folder: Path) -> str:
 
 
 def print_sweep(board: Board, folder: Path) -> None:
-    """Print the end of a sweep: a table of its runs, and how many are done and
-    failed.
-    """
+    """Print the end of a sweep: its runs, and how many are done and failed."""
     rows = [row for row in table(folder) if row["name"] in board.runs]
     if len(rows) > MOST:
         rows = [row for row in rows if row["status"] != "done"]

@@ -1,15 +1,13 @@
-"""The theory on the terminal: bounds as a table, and who holds what after every
-layer.
-"""
+"""The theory on the terminal: bounds, and holdings after every layer."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headway import text
 from headway.errors import HeadwayError
-from headway.judge import saved_discovery
-from headway.relations.primitives import ranges
 from headway.terminal.base import columns, console
+from headway.text import ranges
 from headway.theory import (
     Flow,
     Holdings,
@@ -23,7 +21,9 @@ from headway.theory import (
     theorem_1_bound,
     witness,
 )
-from headway.training import Run
+
+if TYPE_CHECKING:
+    from headway.training import Run
 
 TOLD = 64
 """The greatest depth whose positions are printed one by one."""
@@ -117,8 +117,7 @@ def print_table(
 
 
 def print_flow(flow: Flow, causal: bool, title: str) -> None:
-    """Print the symbols that roles hold after every layer, and a circuit with as few
-    layers.
+    """Print the symbols of roles after every layer, and a smallest circuit.
 
     Args:
         flow: the problem.
@@ -128,14 +127,14 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
     Raises:
         HeadwayError: if no number of layers can answer.
     """
-    found = witness(flow, causal)
+    minimal = witness(flow, causal)
     # A transformer can be built from such a circuit.
     careful = replace(flow, codes_first=True)
-    if careful.minimum_layers(causal) == found.layers:
-        found = replace(witness(careful, causal), least=found.least)
-    stages = flow.holdings(found.layers, causal)
+    if careful.minimum_layers(causal) == minimal.layers:
+        minimal = replace(witness(careful, causal), least=minimal.least)
+    stages = flow.holdings(minimal.layers, causal)
     print_account(
-        flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers"
+        flow, stages, f"{title}, {MASKS[causal]}: at least {minimal.layers} layers"
     )
     out = console()
     if flow.singled:
@@ -146,21 +145,20 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
             f" enough, as the two assumptions have it, the least would be {alone} "
             "layers."
         )
-    size = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
+    size = f"{minimal.layers} layers, {minimal.heads} heads, {len(minimal.paths)} paths"
     out.print(f"\nA circuit with {size}", style="bold")
-    for path in found.paths:
+    for path in minimal.paths:
         out.print(f"  {path}")
-    if found.flow.codes_first:
+    if minimal.flow.codes_first:
         out.print("Layer 0 finds by position codes, the later layers by symbols.")
-    if found.fewest:
+    if minimal.fewest:
         out.print("No circuit has fewer paths, in any number of layers.")
-    elif found.least:
-        out.print(f"Every circuit has at least {found.least} paths.")
+    elif minimal.least:
+        out.print(f"Every circuit has at least {minimal.least} paths.")
 
 
-def print_run(run: Run) -> None:
-    """Print the holdings of a run's positions after each layer, by the circuit that was
-    found.
+def print_run(run: "Run") -> None:
+    """Print the holdings of a run's positions after each layer of its circuit.
 
     Args:
         run: in whose folder a circuit was left.
@@ -168,6 +166,8 @@ def print_run(run: Run) -> None:
     Raises:
         HeadwayError: if no circuit was found yet.
     """
+    from headway.judge import saved_discovery
+
     circuit = saved_discovery(run).circuit
     flow = run.config.task.flow()
     model = run.config.model
@@ -245,9 +245,7 @@ def held_said(pieces: frozenset[str]) -> str:
 def spans(
     numbers: Iterable[int], kind: Callable[[int], object]
 ) -> Iterator[tuple[int, ...]]:
-    """First and last of each stretch of neighbours that are of one kind; of a single
-    one, it.
-    """
+    """First and last of each stretch of alike neighbours; of a single one, it."""
     stretches = list[list[int]]()
     for number in sorted(set(numbers)):
         last = stretches[-1][-1] if stretches else None

@@ -29,4 +29,15 @@ if TYPE_CHECKING:
     from headway.theory.witnesses import Witness as Witness
     from headway.theory.witnesses import witness as witness
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "counting": "Count count_circuits is_minimal_circuit solves",
+    "flow": "Along Flow Holdings is_code",
+    "formulas": "closed_form fewest_paths theorem_1_bound",
+    "problems": (
+        "Copies Order PairOrder chain_depth conditional_flow "
+        "facts_flow hop_flow retrieval_flow"
+    ),
+    "simulation": "minimum_layers stretches",
+    "witnesses": "Witness witness",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -1,5 +1,4 @@
-"""The number of circuits that the flow allows along a chain, and a test for one of
-them.
+"""The number of circuits that the flow allows along a chain, and a test.
 
 A circuit is a set of paths (layer, who attends, to whom). It solves the problem if
 every path finds its key by what the circuit itself has brought to both ends, and the
@@ -30,17 +29,13 @@ MOST = 64
 """The greatest depth that is counted, in less than a second."""
 
 Stretch = tuple[int, int]
-"""The least piece and the greatest, on the line p_0, x_0, p_1, …: piece 2k is p_k, 2k +
-1 x_k.
-"""
+"""Least and greatest piece on the line p_0, x_0, p_1, …: 2k is p_k, 2k + 1 x_k."""
 
 Trees = dict[Stretch, int]
 """By stretch, how many trees of paths give a role just that."""
 
 Ends = dict[int, dict[int, int]]
-"""By one end of a stretch, then by the other, how many trees give some role just
-that.
-"""
+"""The number of trees that give a role just that stretch, by its two ends."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +58,7 @@ class Count:
 def count_circuits(
     depth: int, order: PairOrder = "deep-first", layers: int | None = None
 ) -> Count:
-    """Count the minimal circuits of a chain under the causal mask, one path a role and
-    layer.
+    """Count a chain's minimal causal circuits, with one path a role and layer.
 
     Args:
         depth: D, retrieval steps.
@@ -127,8 +121,7 @@ def _none_yet() -> dict[int, int]:
 
 
 def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> bool:
-    """Tell whether a circuit answers, each path finding its key by what the circuit
-    brought.
+    """Tell whether a circuit answers, if paths find keys by what it brought.
 
     Args:
         flow: the problem.
@@ -146,8 +139,7 @@ def solves(flow: Flow, paths: Sequence[AttentionPath], causal: bool = True) -> b
 def is_minimal_circuit(
     flow: Flow, paths: Sequence[AttentionPath], causal: bool = True
 ) -> bool:
-    """Tell whether a circuit solves a problem and can spare no path, as those that are
-    counted.
+    """Tell whether a circuit solves a problem and can spare no path.
 
     Raises:
         HeadwayError: if a path names a role that there is not.

@@ -1,5 +1,4 @@
-"""The flow of information through layers of attention (Musat 2024, section 5, appendix
-B).
+"""Information flow through attention (Musat 2024, section 5, appendix B).
 
 Every position starts with the pieces it is given: the symbol of its token, and the
 position code of its pair. In one layer, every position at once
@@ -35,8 +34,7 @@ Found = Bool[np.ndarray, "query key"]
 
 
 class Along(NamedTuple):
-    """The flow of information if heads attend along the paths of a circuit and nowhere
-    else.
+    """The flow of information along the paths of a circuit and nowhere else.
 
     Attributes:
         stages: what every role holds before the first layer, and after each.
@@ -113,9 +111,7 @@ class Flow:
         return np.array(rows)
 
     def visible(self, causal: bool) -> Found:
-        """Whom every role may see: all, or with the causal mask itself and what stands
-        before.
-        """
+        """The roles visible to each: all, or with the causal mask those up to it."""
         count = len(self.roles)
         seen = np.ones((count, count), dtype=bool)
         return np.tril(seen) if causal else seen
@@ -149,19 +145,16 @@ class Flow:
         return guards
 
     def attends(self, held: Held, layer: int) -> Found:
-        """The roles that can find each other by what they hold before a layer, without
-        a mask.
-        """
+        """The roles that can find each other before a layer, without a mask."""
         numbers = (held & self.finders(layer)).astype(np.float32)
-        found = numbers @ numbers.T > 0
+        looks = numbers @ numbers.T > 0
         for looking_in, needed in self.guards:
             numbers = (held & needed).astype(np.float32)
-            found &= ~looking_in | (numbers @ numbers.T == needed.sum())
-        return found | self.known
+            looks &= ~looking_in | (numbers @ numbers.T == needed.sum())
+        return looks | self.known
 
     def layers(self, causal: bool, hidden: Iterable[str] = ()) -> Iterator[Held]:
-        """The holdings of every role before the first layer, after it, after the
-        second, and so on.
+        """The holdings of every role before the first layer and after each.
 
         Args:
             causal: whether a position sees only itself and what stands before it.
@@ -179,9 +172,7 @@ class Flow:
             held = sources > 0
 
     def minimum_layers(self, causal: bool, hidden: Iterable[str] = ()) -> int | None:
-        """The layers after which the query first holds the goal; None if it never
-        does.
-        """
+        """The layers until the query holds the goal; None if it never does."""
         goal = self.pieces.index(self.goal)
         before = -1
         for done, held in enumerate(self.layers(causal, hidden)):
@@ -195,8 +186,7 @@ class Flow:
         raise AssertionError("the stages never end")
 
     def holdings(self, layers: int, causal: bool) -> list[Holdings]:
-        """Role by role, the pieces held before the first layer and after each of
-        `layers` layers.
+        """Role by role, the pieces held at first and after each of `layers`.
 
         A head of layer t (counted from 0) can follow a path only if, in entry t, its
         two roles have a piece in common.

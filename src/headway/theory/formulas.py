@@ -1,5 +1,4 @@
-"""Layers and paths that a chain needs: formulas in exact integers. Proofs:
-docs/theory.md.
+"""Layers and paths of a chain, in exact integers. Proofs: docs/theory.md.
 
 Throughout, `depth` is D, retrieval steps; below 1 raises a `HeadwayError`. `causal`
 says whether a position sees only itself and what comes before it.
@@ -11,8 +10,7 @@ from headway.errors import require
 
 
 def closed_form(depth: int, causal: bool = True) -> int:
-    """The least number of layers for a chain: ⌊log₂ D⌋ + 2 with the causal mask, else
-    ⌈log₃(4D+1)⌉.
+    """The least layers of a chain: ⌊log₂ D⌋ + 2 if causal, else ⌈log₃(4D+1)⌉.
 
     The same for both orders of the pairs. Line the pieces up as p_0, x_0, p_1, x_1, …:
     every role starts with two neighbours, and what a role holds is always one stretch
@@ -29,8 +27,7 @@ def closed_form(depth: int, causal: bool = True) -> int:
 
 
 def fewest_paths(depth: int) -> int:
-    """The fewest attention paths for a chain: 2D, with the causal mask or none, in any
-    order.
+    """The fewest attention paths for a chain: 2D, in any order and mask.
 
     Every position but the query must be attended to by another at least once, as it
     alone links the pieces on its one side to those on its other; and 2D are enough, in

@@ -9,9 +9,7 @@ from headway.theory.flow import Flow
 from headway.theory.formulas import require_depth
 
 Order = Literal["deep-first", "shallow-first"]
-"""The pair that stands first in a sequence: the deepest, or the one that the query asks
-for.
-"""
+"""The pair that stands first: the deepest, or the one that is asked about."""
 
 Copies = Literal["same", "rotated", "independent"]
 """The likeness of the two places of a symbol (see `tasks.Retrieval`)."""
@@ -76,7 +74,8 @@ def retrieval_flow(
     starts = dict[str, frozenset[str]]()
     for pair in pair_order(depth, order):
         first, second = _roles_of(pair)
-        letter = "y" if copies == "independent" and pair > 1 else "x"
+        has_own_letter = copies == "independent" and pair > 1
+        letter = "y" if has_own_letter else "x"
         starts[first] = frozenset({f"{letter}_{pair - 1}", f"p_{pair}"})
         starts[second] = frozenset({f"x_{pair}", f"p_{pair}"})
     for i in range(1, queries):
@@ -92,9 +91,7 @@ def retrieval_flow(
 
 
 def chain_depth(flow: Flow) -> int | None:
-    """D, if a flow is that of one chain with its pairs in either order; None if it is
-    another.
-    """
+    """D, if a flow is that of one chain in either order; else None."""
     depth = len(flow.roles) // 2
     if depth == 0:
         return None
@@ -108,8 +105,7 @@ def facts_flow(
     goal: str,
     singled: bool = False,
 ) -> Flow:
-    """A query about facts that depend on each other in any way: a directed acyclic
-    graph.
+    """A query about facts that form a directed acyclic graph.
 
     A fact is a few symbols side by side, `xyz`, whose tokens share a code, and whose
     last symbol is what the others lead to. A chain is `yz`, `xy`, `ax`, asked for `a`.
@@ -166,8 +162,7 @@ def _require_facts(named: Mapping[str, str], query: str, goal: str) -> None:
 
 
 def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow:
-    """One query of the conditional retrieval problem, its two facts and its row of the
-    table.
+    """One query of conditional retrieval, its two facts and row of the table.
 
     Other queries and other rows open no shorter way.
 
@@ -182,8 +177,7 @@ def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow
 
 
 def hop_flow(hops: int, gap: int = 1) -> Flow:
-    """The k-hop task: from a symbol to its latest earlier copy, to what follows that, k
-    times.
+    """The k-hop task: to the latest earlier copy, to what follows, k times.
 
     The pairs of a chain stand somewhere in one running text, so there are no codes of
     pairs: every position shares one piece with the position before it and one with that

@@ -1,5 +1,4 @@
-"""The flow along one chain of any length: what a position holds is one stretch of a
-line.
+"""The flow along one chain: what a position holds is a stretch of a line.
 
 The pieces stand on a line, p_0, x_0, p_1, x_1, …, p_D, x_D, and role s_i starts with
 two neighbours. It attends only to positions with which it shares a piece, so whatever
@@ -31,8 +30,7 @@ Ends = Int[np.ndarray, "end role"]
 def stretches(
     depth: int, causal: bool = True, order: PairOrder = "deep-first"
 ) -> Iterator[Ends]:
-    """The holdings of every role of a chain before the first layer, after it, and so
-    on.
+    """The holdings of every role of a chain at first and after each layer.
 
     Roles stand as in the sequence, the query s_0 last; piece 2k is p_k, and 2k + 1 is
     x_k.
@@ -56,7 +54,8 @@ def minimum_layers(
     """The least number of layers for `depth` retrieval steps, by exact simulation."""
     last = 2 * depth + 1
     stages = stretches(depth, causal, order)
-    return next(done for done, (_, high) in enumerate(stages) if high[-1] == last)
+    furthest = (high[-1] for _, high in stages)
+    return next(layers for layers, high in enumerate(furthest) if high == last)
 
 
 def _furthest(

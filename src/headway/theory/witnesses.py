@@ -108,9 +108,7 @@ class _Trace:
             self.costs.append(np.minimum(before, after))
 
     def _finding(self, costs: Costs, layer: int) -> Float[np.ndarray, "query key"]:
-        """The number of paths until a query can find a key in a layer, for every such
-        pair.
-        """
+        """The number of paths until a query can find a key, for every pair."""
         finders = self.flow.finders(layer)
         usable = np.where(finders, costs, np.inf)
         finding = np.stack([(usable + row).min(1) for row in usable])

@@ -31,4 +31,16 @@ from headway.training.run import require_device as require_device
 if TYPE_CHECKING:
     from headway.training.recorder import Recorder as Recorder
 
-__all__, __getattr__, __dir__ = late(__name__)
+HOMES = {
+    "config": "RunConfig TrainingConfig from_dict",
+    "curriculum": "Ask Curriculum Deepening Implicit Mixture",
+    "data": "Stream generator_for held_out",
+    "environment": "describe_environment seed_of",
+    "files": "RunBusyError",
+    "loop": "resume train",
+    "losses": "TapOf evaluate predictions",
+    "recipes": "RECIPES fast own",
+    "recorder": "Recorder",
+    "run": "Run require_device",
+}
+__all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -42,8 +42,7 @@ def require_clampable(
 
 
 def blocked(config: "RunConfig", task: Task, batch: Batch, step: int) -> Tap | None:
-    """The tap that sets attention along blocked paths to zero; None if none is blocked
-    then.
+    """The tap that zeroes attention along blocked paths; None without any.
 
     Relations that a batch does not have, being of a shallower problem, are left out.
 
@@ -72,9 +71,7 @@ def blocked(config: "RunConfig", task: Task, batch: Batch, step: int) -> Tap | N
 
 
 def clampable(task: Task) -> list[str]:
-    """The relations of a task that a path to be clamped may lead along: all but
-    stays.
-    """
+    """The relations that a clamped path may lead along: all but stays."""
     batch = task.sample(2, torch.Generator().manual_seed(0))
     relations = task.edges(batch)
     return [name for name, edges in relations.items() if edges.use == "path"]

@@ -145,9 +145,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Elsewhere(TrainingConfig):
-    """Training by a loop of one's own, of which nothing more is known (see
-    `Recorder`).
-    """
+    """Training by a loop of one's own, otherwise unknown (see `Recorder`)."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,9 @@ class RunConfig:
     training: Annotated[
         TrainingConfig,
         PlainSerializer(
-            lambda one: None if isinstance(one, Elsewhere) else to_json(one)
+            lambda training: (
+                None if isinstance(training, Elsewhere) else to_json(training)
+            )
         ),
     ] = field(default_factory=TrainingConfig)
     seed: Annotated[int, Ge(0), Lt(2**31)] = 0
@@ -221,14 +221,12 @@ def from_dict(data: Any) -> RunConfig:
 
 
 def parts(config: RunConfig) -> dict[str, Any]:
-    """The parts that hold a config's fields, by what is put before their names, such as
-    `task.`.
-    """
+    """The parts of a config by the prefix of their fields, such as `task.`."""
     training = config.training
-    found = {"task.": config.task, "model.": config.model}
+    sections = {"task.": config.task, "model.": config.model}
     if not isinstance(training, Elsewhere):
-        found |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
-    return {**found, "": config}
+        sections |= {"training.": training, f"{CURRICULUM}.": training.curriculum}
+    return {**sections, "": config}
 
 
 def flat(config: RunConfig) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Curricula: what the sequences of a step ask for, and when a stage of training is
-over.
+"""Curricula: what a step asks for, and when a stage of training is over.
 
     training.curriculum = implicit      all hops at every step
     training.curriculum = mixture       sequences of all depths, one depth a step
@@ -75,8 +74,7 @@ class Curriculum:
     def require(
         self, task: Task, model: TransformerConfig, training: "TrainingConfig"
     ) -> None:
-        """Checks what the curriculum needs of the whole task, of the model and of
-        training.
+        """Checks the curriculum's demands on task, model and training.
 
         Raises:
             HeadwayError: if they do not have it (see `refuse`).
@@ -118,9 +116,7 @@ class Curriculum:
         return None
 
     def full_from(self, task: Task) -> int:
-        """The last step before the first that may ask for the whole task, in the last
-        stage.
-        """
+        """The last step before the whole task may be asked for, in the last stage."""
         return 0
 
     def loss(
@@ -138,8 +134,7 @@ class Curriculum:
     def learning(
         self, model: Transformer
     ) -> Callable[[int], AbstractContextManager[float]]:
-        """Prepares a model before its optimisers are made, perhaps freezing some of its
-        weights.
+        """Prepares a model before its optimisers are made, perhaps freezing weights.
 
         Returns:
             What is entered around every move of the optimisers, with the number of
@@ -227,21 +222,19 @@ class Deepening(Curriculum):
         """One hop, then more in turn, then the task's depth."""
         depth = task.n_depths
         tight = [2**k - 1 for k in range(1, depth) if 2**k - 1 < depth]
-        found: list[Stage] = []
+        stages: list[Stage] = []
         for known, more in pairwise([*tight, depth]):
             if known > 1:
-                found.append(Stage((known,), known, more))
+                stages.append(Stage((known,), known, more))
             if more - known > 2:
-                found.append(Stage(range(known, more + 1), known, more))
-            found.append(Stage((known, more), more, more))
-        return [*found, Stage((depth,), depth, depth)]
+                stages.append(Stage(range(known, more + 1), known, more))
+            stages.append(Stage((known, more), more, more))
+        return [*stages, Stage((depth,), depth, depth)]
 
     def require(
         self, task: Task, model: TransformerConfig, training: "TrainingConfig"
     ) -> None:
-        """Checks that the task is a chain of several hops, and layers the fewest that
-        it takes.
-        """
+        """Checks that the task is a chain of hops, with the fewest layers for it."""
         self.require_depths(task)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
@@ -257,13 +250,11 @@ class Deepening(Curriculum):
         require(model.n_layers == least, "model.n_layers", model.n_layers, allowed)
 
     def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
-        """The stage's hops, in sequences of one of its depths, at a place that is
-        drawn.
-        """
-        one = self.stages(task)[stage]
-        depth = one.depths[seed_of(seed, "depth", step) % len(one.depths)]
-        room = task.room(depth) - task.room(one.reach)
-        hops = min(depth, one.hops)
+        """The stage's hops, in sequences of one of its depths, at a drawn place."""
+        current = self.stages(task)[stage]
+        depth = current.depths[seed_of(seed, "depth", step) % len(current.depths)]
+        room = task.room(depth) - task.room(current.reach)
+        hops = min(depth, current.hops)
         shift = seed_of(seed, "place", step) % (room + 1)
         return Ask(depth, range(hops), shift, theory.closed_form(hops))
 
@@ -272,9 +263,10 @@ class Deepening(Curriculum):
         *before, _ = self.stages(task)
         if stage == len(before):
             return None
-        one = before[stage]
-        layers = theory.closed_form(one.hops)
-        return Ask(max(one.depths), range(one.hops), layers=layers), self.learnt
+        current = before[stage]
+        layers = theory.closed_form(current.hops)
+        ask = Ask(max(current.depths), range(current.hops), layers=layers)
+        return ask, self.learnt
 
 
 def curriculum_from_json(data: Any) -> Curriculum:
@@ -299,8 +291,8 @@ def curriculum_from_json(data: Any) -> Curriculum:
 Chosen = Annotated[
     Curriculum,
     PlainValidator(curriculum_from_json),
-    PlainSerializer(lambda one: {"kind": one.kind, **to_json(one)}),
+    PlainSerializer(
+        lambda curriculum: {"kind": curriculum.kind, **to_json(curriculum)}
+    ),
 ]
-"""The field of a config that holds a curriculum; in JSON, its kind beside its
-fields.
-"""
+"""A curriculum in a config; in JSON, its kind beside its fields."""

@@ -112,8 +112,7 @@ def in_shape(task: Task, batch: Batch) -> Batch:
 
 
 def require_held_out(config: RunConfig) -> None:
-    """Makes sure that a fixed training set can be drawn, and leaves sequences to hold
-    out.
+    """Makes sure that a fixed training set can be drawn, and leaves others.
 
     Raises:
         HeadwayError: if the task has too few different sequences.
@@ -125,9 +124,7 @@ def require_held_out(config: RunConfig) -> None:
 
 
 def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
-    """The sequences that a curriculum asks for, laid out; draws are those of the full
-    depth.
-    """
+    """The sequences that a curriculum asks for; draws are of the full depth."""
     if ask.depth is None:
         batch = task.assemble(draws)
     else:
@@ -145,8 +142,7 @@ def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
 
 
 class Stream:
-    """The training batches of a run, reachable by step in any order, so resuming needs
-    no state.
+    """A run's training batches, by step in any order, so without state.
 
     Either fresh sequences at every step, or a fixed set walked through in an order that
     is shuffled anew every epoch (the last, incomplete batch of an epoch is left out);
@@ -172,9 +168,7 @@ class Stream:
             self._shuffle = torch.empty(0)
 
     def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
-        """The demands of a step (from 1) in a stage of the curriculum, and its
-        batch.
-        """
+        """The demands of a step (from 1) in a stage, and its batch."""
         ask = self.curriculum.ask(step, stage, self.task, self.seed)
         with clear_errors(f"task = {self.task.kind!r}, at step {step}, raises"):
             batch = batch_of(self.task, self.draws(step), ask)

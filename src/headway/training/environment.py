@@ -1,5 +1,4 @@
-"""The origin of a run's numbers: seeds, versions, machine, threads, precision, and the
-command.
+"""The origin of a run's numbers: seeds, versions, machine, command.
 
 All that is random in a run is a function of words, such as its seed, `step` and 17.
 
@@ -13,11 +12,12 @@ import platform
 import re
 import sys
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from headway.version import __version__
 
 
 def seed_of(*purpose: object) -> int:
@@ -31,15 +31,12 @@ def seed_of(*purpose: object) -> int:
 
 
 def generator_for(device: str, *purpose: object) -> torch.Generator:
-    """A generator on `device` whose stream depends on every word of `purpose` and
-    nothing else.
-    """
+    """A generator on `device`, seeded by every word of `purpose` alone."""
     return torch.Generator(device).manual_seed(seed_of(*purpose))
 
 
 def describe_environment(device: str, threads: int) -> dict[str, Any]:
-    """Versions, machine and command, as JSON data: what it takes to get the same
-    numbers again.
+    """Versions, machine and command as JSON data, to get the same numbers.
 
     Args:
         device: that computes; for a GPU that is here, its name is noted.
@@ -51,7 +48,7 @@ def describe_environment(device: str, threads: int) -> dict[str, Any]:
     command = [Path(sys.argv[0]).name, *sys.argv[1:]]
     started = datetime.now(UTC)
     return {
-        "headway": metadata.version("headway"),
+        "headway": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.platform(),
@@ -66,8 +63,7 @@ def describe_environment(device: str, threads: int) -> dict[str, Any]:
 
 @functools.cache
 def multiplies_bfloat16() -> bool:
-    """Tell whether the processor multiplies bfloat16 matrices quicker than float32
-    ones.
+    """Tell whether the processor multiplies bfloat16 quicker than float32.
 
     It does with AMX, with Arm's instructions, and with AVX512-BF16 unless Intel made
     it: there such products took 1.1 to 1.8 times as long (docs/training.md). Where the
@@ -80,9 +76,7 @@ def multiplies_bfloat16() -> bool:
 
 
 def _cpuinfo(*fields: str) -> str:
-    """The first of some fields that Linux tells of the first processor; empty
-    elsewhere.
-    """
+    """The first of some fields on the first processor, on Linux; else empty."""
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(errors="replace") if cpuinfo.exists() else ""
     line = re.search(rf"^(?:{'|'.join(fields)})[ \t]*:(.*)$", text, re.MULTILINE)
@@ -90,9 +84,7 @@ def _cpuinfo(*fields: str) -> str:
 
 
 def resolved(precision: str, device: torch.device) -> str:
-    """The precision that `auto` is on a device: bfloat16 if such products are quicker
-    there.
-    """
+    """The precision `auto` on a device: bfloat16 if that is quicker there."""
     if precision != "auto":
         return precision
     on_gpu = device.type == "cuda" and torch.cuda.is_bf16_supported(

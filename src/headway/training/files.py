@@ -22,21 +22,10 @@ from filelock import FileLock, Timeout
 from torch import Tensor
 
 from headway.errors import HeadwayError
+from headway.reading import clear_io_errors as clear_io_errors
+from headway.reading import is_there as is_there
 from headway.reading import opened, parsed, read_bytes
 from headway.userfile import described
-
-
-@contextmanager
-def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
-    """Makes one clear line of what a failing disk raises (full, read-only, no
-    permission).
-    """
-    try:
-        yield
-    except OSError as error:
-        raise HeadwayError(
-            f"cannot {doing} {path}: {error.strerror or error}"
-        ) from error
 
 
 @contextmanager
@@ -55,29 +44,8 @@ def clear_errors(doing: str) -> Iterator[None]:
 
 
 def clear_content_errors(what: object) -> AbstractContextManager[None]:
-    """Makes one clear line of what goes wrong in using the content of a file, or the
-    like.
-    """
+    """Turns errors in using a file's content into one clear line."""
     return clear_errors(f"{what} is corrupted or of another version:")
-
-
-def is_there(path: Path) -> bool:
-    """Tell whether there is a file or folder.
-
-    Raises:
-        HeadwayError: if that cannot be told, for want of permission or as no file can
-            be called so.
-    """
-    with clear_io_errors(path, "read"):
-        try:
-            path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except ValueError as error:
-            raise HeadwayError(
-                f"{str(path)!r}: no file can have this name ({error})"
-            ) from None
-        return True
 
 
 def refuse_link(path: Path) -> None:
@@ -91,8 +59,7 @@ def refuse_link(path: Path) -> None:
 
 
 def owned(folder: Path, *names: str) -> Path:
-    """A path below a folder at which may be written or deleted: no part of it is a
-    link.
+    """A path below a folder for writing or deleting: no part of it is a link.
 
     Behind a link lies what belongs to somebody else, or is another file of the same
     run. The folder
@@ -110,16 +77,12 @@ def owned(folder: Path, *names: str) -> Path:
 
 
 def draft_of(path: Path) -> Path:
-    """The name under which this thread writes a file or folder before it is moved into
-    place.
-    """
+    """The name that this thread writes under before moving into place."""
     return path.with_name(f".{path.name}.draft-{threading.get_native_id()}")
 
 
 def remove_draft(draft: Path) -> None:
-    """Removes a draft, be it a file, a folder or a link, but nothing that a link leads
-    to.
-    """
+    """Removes a draft: a file, a folder or a link, but not its target."""
     if draft.is_dir() and not draft.is_symlink():
         shutil.rmtree(draft, ignore_errors=True)
     else:
@@ -127,8 +90,7 @@ def remove_draft(draft: Path) -> None:
 
 
 def remove_drafts(folder: Path, name: str = "*") -> None:
-    """Removes drafts that killed writers left in a folder, whose only writer the caller
-    is.
+    """Removes drafts of killed writers from a folder that the caller writes.
 
     Args:
         folder: that they wrote to.
@@ -170,8 +132,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def append_json(path: Path, data: Any) -> None:
-    """Adds a line of JSON to a file, in place of one that was cut off, and flushes it
-    to disk.
+    """Adds a line of JSON to a file, replacing a cut one, and flushes it.
 
     Raises:
         HeadwayError: if it is a link, a number in it is not finite, or the disk does
@@ -206,9 +167,7 @@ def remove(path: Path) -> None:
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """The lines of a file but for one that was cut off in writing; empty if there is no
-    file.
-    """
+    """The lines of a file but for a cut one; empty if there is no file."""
     if is_there(path):
         return read_bytes(path).split(b"\n")[:-1]
     return []
@@ -284,9 +243,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def _json(path: Path, data: Any, indent: int | None = None) -> bytes:
-    """The JSON that is written to a file; `HeadwayError` if a number in it is not
-    finite.
-    """
+    """JSON for a file; `HeadwayError` if a number in it is not finite."""
     try:
         text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
@@ -306,8 +263,7 @@ def read_json(path: Path) -> Any:
 def write_tensors(
     path: Path, tensors: dict[str, Tensor], about: dict[str, Any]
 ) -> None:
-    """Writes tensors and a little JSON about them as one safetensors file (see
-    `write_whole`).
+    """Writes tensors with a little JSON as a safetensors file (`write_whole`).
 
     The JSON and a checksum are one text in it: of several texts the order would be by
     chance.
@@ -382,9 +338,7 @@ def _header_of(file: Any, path: Path) -> Header:
 
 
 def checksum(tensors: dict[str, Tensor], about: dict[str, Any]) -> str:
-    """A digest of contiguous tensors on the CPU (names, shapes, types, bytes) and of
-    JSON data.
-    """
+    """A digest of contiguous CPU tensors (names, shapes, types, bytes) and JSON."""
     digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
     for name, tensor in sorted(tensors.items()):
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())

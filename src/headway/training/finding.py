@@ -6,21 +6,17 @@ from pathlib import Path
 
 from headway.errors import HeadwayError
 from headway.fields import natural
-from headway.training.files import clear_io_errors, is_there
+from headway.reading import clear_io_errors, require_there
 
 PLAN = "plan.json"
 """The file that a sweep's folder holds beside its runs."""
 
 LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.json")
-"""Files that tell a run's folder that has lost its config from folders of other
-things.
-"""
+"""Files that mark a run's folder even without its config."""
 
 
 LEVELS = 3
-"""Levels at which runs may lie below a folder: runs in a sweep in a folder of
-sweeps.
-"""
+"""Levels of folders above runs: sweeps, and folders of sweeps."""
 
 
 def run_folders(
@@ -45,7 +41,7 @@ def run_folders(
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    found = list[Path]()
+    runs = list[Path]()
     entered = set[tuple[int, int] | None]()
     plain = deque([(folder, levels)])
     linked = deque[tuple[Path, int]]()
@@ -59,7 +55,7 @@ def run_folders(
             continue
         entered.add(known)
         if is_run:
-            found.append(path)
+            runs.append(path)
             continue
         below = 0 if os.path.exists(path / PLAN) else left - 1
         try:
@@ -67,12 +63,12 @@ def run_folders(
         except HeadwayError:
             if path == folder:
                 raise
-            found.append(path)  # `Run.open` tells what is wrong
+            runs.append(path)  # `Run.open` tells what is wrong
             continue
-        for one in inner:
-            (linked if behind or one.is_symlink() else plain).append((one, below))
+        for child in inner:
+            (linked if behind or child.is_symlink() else plain).append((child, below))
     return sorted(
-        found, key=lambda path: [*map(natural, path.relative_to(folder).parts)]
+        runs, key=lambda path: [*map(natural, path.relative_to(folder).parts)]
     )
 
 
@@ -91,18 +87,13 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
-    """Tell whether something is a link that leads out of a folder without links in its
-    path.
-    """
+    """Tell whether a link leads out of a folder without links in its path."""
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _names_in(folder: Path, root: Path | None) -> list[str]:
-    """The names of the folders in a folder, but for hidden ones and those out of a
-    root.
-    """
-    if not is_there(folder):
-        raise HeadwayError(f"{folder}: there is no such folder")
+    """The names of folders in a folder, but for hidden ones and those outside."""
+    require_there(folder)
     with clear_io_errors(folder, "read"), os.scandir(folder) as entries:
         shown = [entry for entry in entries if not entry.name.startswith(".")]
         inner = [entry for entry in shown if os.path.isdir(entry)]

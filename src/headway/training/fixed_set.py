@@ -97,9 +97,7 @@ def _collected(
     generator: torch.Generator,
     is_wanted: Callable[[bytes], bool],
 ) -> tuple[Tensor, ...] | None:
-    """The first so many draws whose sequences are wanted, by their marks; None if too
-    few are.
-    """
+    """The first draws with wanted marks; None if there are too few."""
     parts = list[tuple[Tensor, ...]]()
     kept = drawn = in_vain = 0
     while kept < count:
@@ -110,7 +108,7 @@ def _collected(
             row for row, mark in enumerate(_marks(task, draws)) if is_wanted(mark)
         )
         rows = [*islice(wanted, count - kept)]
-        parts.append(tuple(one[rows] for one in draws))
+        parts.append(tuple(tensor[rows] for tensor in draws))
         kept += len(rows)
         drawn += count
         in_vain = 0 if rows else in_vain + count
@@ -126,7 +124,7 @@ def _marks(task: Task, draws: tuple[Tensor, ...]) -> list[bytes]:
     """A digest of what a model reads of every sequence, laid out in its whole depth."""
     marks = list[bytes]()
     for start in range(0, len(draws[0]), AT_ONCE):
-        part = tuple(one[start : start + AT_ONCE] for one in draws)
+        part = tuple(tensor[start : start + AT_ONCE] for tensor in draws)
         inputs = task.assemble(part).inputs.cpu().contiguous()
         for sequence in inputs.numpy():
             marks.append(hashlib.blake2b(sequence.data, digest_size=16).digest())

@@ -44,9 +44,7 @@ class Recorded:
         return self._known[kind](batch)
 
     def _recorded(self, ask: Ask, like: Batch) -> Callable[[Batch], Float[Tensor, ""]]:
-        """The passes of batches of one kind, as a CUDA graph that is launched by a
-        call.
-        """
+        """The passes of batches of one kind, as a CUDA graph for one call."""
         read = replace(like, inputs=like.inputs.clone(), targets=like.targets.clone())
         device = like.inputs.device
         here = torch.cuda.current_stream(device)

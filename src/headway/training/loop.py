@@ -88,9 +88,7 @@ def train(
 
 
 def free_folder(config: RunConfig) -> Path:
-    """A folder in `runs/` that is not taken, named after the task, its size and the
-    seed.
-    """
+    """A free folder in `runs/`, named after the task, its size and the seed."""
     label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
     words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
     name = "-".join(filter(None, words))
@@ -105,8 +103,7 @@ def free_folder(config: RunConfig) -> Path:
 def resume(
     folder: str | Path, watch: Watch | None = None, changed_task: bool = False
 ) -> Run:
-    """Continues a run that was killed, interrupted or failed, as if it had never
-    stopped.
+    """Continues a run that was killed or failed, as if it had never stopped.
 
     On the same machine with the same number of threads the final weights are the same
     to the last bit. A run that is done is returned as it is.
@@ -291,8 +288,7 @@ class Trainer:
             raise HeadwayError(f"{where} {told}: cannot resume to a whole run")
 
     def fit(self, watch: Watch | None = None) -> None:
-        """The loop: steps from where the run is to its end, and whatever is due after
-        each.
+        """The loop: steps to the end, and whatever is due after each.
 
         Raises:
             DivergedError: if the loss stops being a number; the run has ended as failed
@@ -355,8 +351,7 @@ class Trainer:
         self._clock = time.perf_counter()
 
     def after(self, loss: Tensor, watch: Watch | None) -> None:
-        """Reads losses, evaluates, keeps weights, saves, gives an attempt up: whatever
-        is due.
+        """Does what is due: losses, evaluation, weights, state, a new attempt.
 
         Raises:
             DivergedError: if a loss is no number.
@@ -396,9 +391,7 @@ class Trainer:
             self.give_up(metrics)
 
     def held_out(self, purpose: str) -> Batch:
-        """The run's sequences for a purpose: `held-out` while it is trained, `test` at
-        its end.
-        """
+        """The run's sequences for a purpose: `held-out`, or `test` at its end."""
         config = self.run.config
         count = self.config.eval_examples
         return held_out(
@@ -406,9 +399,7 @@ class Trainer:
         )
 
     def of_training_set(self) -> Batch | None:
-        """As many sequences of the fixed training set, if there is one, as are held
-        out.
-        """
+        """Sequences of the fixed training set, if any, as many as are held out."""
         if (known := training_set(self.run.config)) is None:
             return None
         first = [
@@ -417,9 +408,7 @@ class Trainer:
         return self.run.task.assemble(tuple(first))
 
     def evaluated(self) -> dict[str, Any]:
-        """The scores on held-out sequences and, if there is a fixed training set, on
-        that.
-        """
+        """The scores on held-out sequences and on a fixed training set, if any."""
         evaluation = self.scores(self.model, self.run.task, self.validation)
         if self.learnt_from is not None:
             scores = self.scores(self.model, self.run.task, self.learnt_from)
@@ -427,9 +416,7 @@ class Trainer:
         return evaluation
 
     def is_stage_over(self) -> bool:
-        """Tell whether the model has learnt what the present stage of its curriculum is
-        about.
-        """
+        """Tell whether the model has learnt the present stage of its curriculum."""
         config = self.run.config
         task = self.batches.task
         if (judged := self.config.curriculum.judged(self.state.stage, task)) is None:
@@ -442,9 +429,7 @@ class Trainer:
         return max(losses.values()) < below
 
     def scores(self, model: Reader, task: Task, batch: Batch) -> dict[str, Any]:
-        """The scores of a batch (see `scores`), with what is clamped after so many
-        steps.
-        """
+        """The scores of a batch (see `scores`), with the clamps of a step."""
         config = self.run.config
         step = self.state.step
         return scores(
@@ -482,8 +467,7 @@ class Trainer:
         self._end(test_loss=loss)
 
     def fail(self, error: DivergedError) -> DivergedError:
-        """Records that the run diverged; checkpoints of weights that are of no use are
-        dropped.
+        """Records that the run diverged; drops checkpoints of useless weights.
 
         Returns:
             The error, which now tells what is left.
@@ -501,9 +485,13 @@ class Trainer:
         self._end(message)
         return DivergedError(message)
 
-    def _end(self, message: str | None = None, **found: float) -> None:
+    def _end(self, message: str | None = None, **figures: float) -> None:
         state = self.state
         seconds = round(self.state.seconds, 3)
         self.run.end(
-            message, step=state.step, seconds=seconds, given_up=state.given_up, **found
+            message,
+            step=state.step,
+            seconds=seconds,
+            given_up=state.given_up,
+            **figures,
         )

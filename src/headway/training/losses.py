@@ -15,9 +15,7 @@ from headway.tasks import Batch, Task, Tokens
 from headway.userfile import described
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
-"""Reads inputs, perhaps through a tap, and puts out [batch, position or query,
-number].
-"""
+"""Called with inputs, perhaps a tap; gives [batch, position or query, number]."""
 
 TapOf = Callable[[Batch], Tap | None]
 """Gives the tap that attention passes through while a batch is read, if any."""
@@ -47,14 +45,14 @@ def scores(
     losses = task.targets.partial_losses(predicted, batch.targets).tolist()
     partial = dict(zip(task.hops, losses, strict=False))
     mean = sum(losses) / len(losses)
-    found = {"val_loss": mean, "partial": partial}
+    metrics = {"val_loss": mean, "partial": partial}
     if isinstance(task.targets, Tokens):
         right = task.targets.accuracies(predicted, batch.targets).tolist()
         named = zip(task.hops, right, strict=False)
-        found["accuracy"] = {
+        metrics["accuracy"] = {
             hop: share for hop, share in named if not math.isnan(share)
         }
-    return found
+    return metrics
 
 
 def mean_accuracy(scores: dict[str, Any]) -> float | None:
@@ -100,8 +98,7 @@ def predictions(
 
 @torch.no_grad()
 def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
-    """Makes sure that a model reads a task's sequences, and answers as many numbers as
-    it asks for.
+    """Makes sure that a model reads a task's sequences, and answers in its size.
 
     Raises:
         HeadwayError: if not.
@@ -130,9 +127,7 @@ def misread(task: Task, inputs: Tensor, why: str) -> HeadwayError:
 
 
 def hardest(inputs: Tensor) -> Tensor:
-    """The sequence with the largest token, which a model with few tokens does not
-    read.
-    """
+    """The sequence with the largest token, too large for some models."""
     if inputs.is_floating_point():
         return inputs[:1]
     row = int(inputs.amax(1).argmax())

@@ -1,6 +1,4 @@
-"""Modules that are not headway's: how a run tells of one, what it keeps, how it looks
-at one.
-"""
+"""Modules that are not headway's: their description, state and trial."""
 
 import random
 import sys
@@ -117,9 +115,7 @@ class Module:
 
 
 def _why_not(build: Any, like: nn.Module) -> str | None:
-    """The reason why a function cannot build a module in another process; None if it
-    can.
-    """
+    """The reason why a function cannot build a module elsewhere; None if it can."""
     allowed = (
         "a function or class of a file of yours, that can be called without arguments"
     )
@@ -131,7 +127,7 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
     try:
         with drawing_nothing(), torch.no_grad():
             made = build()
-        wanted, found = (
+        wanted, made_shapes = (
             {name: weight.shape for name, weight in weights_of(module).items()}
             for module in (like, plain(made))
         )
@@ -139,7 +135,7 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
         return f"{allowed} ({userfile.described(error)})"
     return (
         None
-        if wanted == found
+        if wanted == made_shapes
         else "one that builds a module with weights of the same shapes"
     )
 
@@ -157,9 +153,7 @@ def plain(model: nn.Module) -> nn.Module:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The state dict of a plain module, for a checkpoint; as if no part were
-    compiled.
-    """
+    """The state dict of a plain module, for a checkpoint, as if not compiled."""
     return {
         name.replace("_orig_mod.", ""): weight
         for name, weight in model.state_dict().items()
@@ -188,8 +182,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 @torch.no_grad()
 def is_causal(model: Tapped, inputs: Tensor) -> bool:
-    """Tell whether no position attends to a later one; rows that see nothing, perhaps
-    NaN, do not.
+    """Tell whether no position attends to a later one; empty rows do not.
 
     Keys beyond the positions are none, such as a sink.
     """
@@ -206,8 +199,7 @@ def is_causal(model: Tapped, inputs: Tensor) -> bool:
 
 @contextmanager
 def unchanged(model: nn.Module) -> Iterator[None]:
-    """Lets a module run in evaluation mode on a copy of its state, which is dropped
-    afterwards.
+    """Lets a module run in evaluation mode on a copy of its state.
 
     The state is all that its submodules hold: weights, buffers, flags, hooks, numbers,
     tensors and containers of them. The originals are never written to. Nothing is drawn
@@ -271,11 +263,11 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     elif isinstance(value, torch.Generator):
         made = value.clone_state()
     elif kind is tuple:
-        made = tuple(_copied(one, known) for one in value)
+        made = tuple(_copied(item, known) for item in value)
     elif kind in (list, deque, dict, OrderedDict, defaultdict, set):
         known[id(value)] = made = value.copy()
         places = value.items() if isinstance(value, dict) else enumerate(value)
-        for place, one in () if kind is set else places:
-            made[place] = _copied(one, known)
+        for place, item in () if kind is set else places:
+            made[place] = _copied(item, known)
     known[id(value)] = made
     return made

@@ -1,6 +1,4 @@
-"""Optimisers: Adam with decoupled decay, Muon for the matrices inside blocks, gradient
-descent.
-"""
+"""Optimisers: Adam with decoupled decay, Muon, and gradient descent."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import unwrap
@@ -14,9 +12,7 @@ from headway.models import Transformer
 from headway.training.config import TrainingConfig
 
 foreach: Any = torch
-"""Operations on lists of tensors, as PyTorch's own optimisers use them: one launch on a
-GPU.
-"""
+"""Operations on lists of tensors, as in torch: one launch on a GPU."""
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
@@ -49,8 +45,7 @@ class SGD(Uncompiled, torch.optim.SGD):
 
 
 class Muon(Uncompiled):
-    """Momentum, orthogonalised: every singular value of an update is about 1 (Jordan et
-    al. 2024).
+    """Momentum with all singular values brought near 1 (Jordan et al. 2024).
 
     All matrices of one shape are orthogonalised in one batch, over layers and over the
     query, key and value maps that attention keeps stacked in one weight: the updates
@@ -121,25 +116,22 @@ def orthogonalised(
     products: torch.dtype = torch.float32,
     steps: int = 5,
 ) -> Float[Tensor, "batch rows columns"]:
-    """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz
-    iteration.
-    """
+    """Brings singular values to 0.7 to 1.2 by a quintic Newton-Schulz iteration."""
     a, b, c = NEWTON_SCHULZ
     is_tall = matrices.shape[1] > matrices.shape[2]
     wide = matrices.mT.contiguous() if is_tall else matrices  # whose products cost less
     size = wide.norm(dim=(1, 2), keepdim=True) + 1e-7
-    x = (wide / size).to(products)
+    iterate = (wide / size).to(products)
     for _ in range(steps):
-        gram = x @ x.mT
+        gram = iterate @ iterate.mT
         quadratic = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
-        x = torch.baddbmm(x, quadratic, x, beta=a)
-    x = x.to(matrices.dtype)
-    return x.mT if is_tall else x
+        iterate = torch.baddbmm(iterate, quadratic, iterate, beta=a)
+    iterate = iterate.to(matrices.dtype)
+    return iterate.mT if is_tall else iterate
 
 
 class Optimisers:
-    """The optimisers of a run as one: every weight that is trained is moved by one of
-    them.
+    """The optimisers of a run as one: each trained weight is moved by one.
 
     With Muon, the matrices inside the blocks are its own; embedding, read-out, norms
     and biases are Adam's. Biases and norms do not decay.
@@ -163,9 +155,7 @@ class Optimisers:
         return [group for optimiser in self.each for group in optimiser.param_groups]
 
     def step(self, scale: float) -> None:
-        """Moves all weights by their gradients, with a factor on the rates and on the
-        decay.
-        """
+        """Moves all weights by their gradients, with factors on rates and decay."""
         for group, (rate, decay) in zip(self._groups(), self._rates, strict=True):
             group["lr"] = rate * scale
             group["weight_decay"] = decay * scale
@@ -182,9 +172,7 @@ class Optimisers:
         return {name: own[key] for name, _, own, key in self._memory() if key in own}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of what `state` gives after a step, by name; counts of steps are
-        single.
-        """
+        """The shapes of `state` after a step, by name; counts are scalars."""
         memory = self._memory()
         return {n: () if key == "step" else tuple(w.shape) for n, w, _, key in memory}
 
@@ -210,9 +198,7 @@ class Optimisers:
 
 
 def _muon(matrices: dict[str, Tensor], config: TrainingConfig, precision: str) -> Muon:
-    """The optimiser of matrices by name; those of queries, keys and values are
-    stacked.
-    """
+    """The optimiser of matrices by name; queries, keys and values are stacked."""
     stacked = [
         matrix for name, matrix in matrices.items() if name.endswith("attn.qkv.weight")
     ]

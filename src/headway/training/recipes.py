@@ -44,9 +44,7 @@ QUICK = TrainingConfig(
     save_every=100,
     precision="auto",
 )
-"""Settings that `fast` and `own` share: fresh sequences, and Muon on the blocks'
-matrices.
-"""
+"""Settings of `fast` and `own`: fresh sequences, and Muon on the matrices."""
 
 
 def fast(
@@ -106,9 +104,7 @@ def fast(
 
 
 def _decay_and_cooldown(depth: int, deepens: bool) -> tuple[float, int]:
-    """The weight decay of `fast`, and the steps of its cool-down, by measurements over
-    seeds.
-    """
+    """The weight decay of `fast`, and its cool-down, measured over seeds."""
     if deepens:
         more = 500 * depth - 100 if depth < 6 else 700 * depth
         return 0.05, {2: 1_300, 3: 1_400}.get(depth, more)
@@ -235,8 +231,7 @@ class Base(NamedTuple):
 
 
 def base_of(source: str) -> Base:
-    """The base that a user names: a recipe, or a Python file with `recipe()`, or with a
-    task.
+    """The base that a user names: a recipe, or a file with one or with a task.
 
     Args:
         source: a recipe's name, or a file's path; with `:NAME` behind it for one task
@@ -269,9 +264,7 @@ def base_of(source: str) -> Base:
 
 
 def recipe_in(source: str) -> Callable[..., Any] | None:
-    """The function `recipe` of a Python file; None if it has none, or one of its tasks
-    is named.
-    """
+    """The function `recipe` of a file; None if there is none or a task is named."""
     file, name = userfile.file_and_name(source)
     if name:
         return None
@@ -327,9 +320,7 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
 
 
 def hints_in(base: Base) -> dict[str, Any]:
-    """The annotation of every argument and field, by whole name; the arguments come
-    first.
-    """
+    """The annotation of every argument and field, arguments first, by whole name."""
     fields = annotations(base.make())
     return {**base.arguments, **fields, **base.arguments}
 
@@ -376,8 +367,7 @@ def config_asked_for(words: Sequence[str]) -> RunConfig:
 
 
 def source_and_fields(words: Iterable[str]) -> tuple[str | None, list[str]]:
-    """The recipe or the file that is named among words, if one is; and the words
-    `FIELD=VALUE`.
+    """The recipe or file among words, if there is one; and the `FIELD=VALUE`.
 
     Raises:
         HeadwayError: if there are several recipes or files.

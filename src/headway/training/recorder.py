@@ -143,11 +143,11 @@ class Recorder:
             "as it was at first",
         )
         with modules.unchanged(self._plain), clear_errors(self._raises):
-            found = scores(self._tapped, self.task, self._held_out)
+            scored = scores(self._tapped, self.task, self._held_out)
         metrics = {
             "step": made,
             "train_loss": train_loss,
-            **found,
+            **scored,
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
         require(
@@ -172,13 +172,13 @@ class Recorder:
             HeadwayError: if it cannot be kept.
         """
         with clear_errors(self._raises), modules.unchanged(self._plain):
-            found = modules.weights_of(self._plain)
-            for name, weight in found.items():
+            weights = modules.weights_of(self._plain)
+            for name, weight in weights.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
                 require(is_plain, f"model: {name}", weight, "a dense tensor")
             kept = {
                 name: weight.detach().to("cpu", copy=True)
-                for name, weight in found.items()
+                for name, weight in weights.items()
             }
             firsts = {
                 name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()

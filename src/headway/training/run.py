@@ -42,6 +42,7 @@ from headway.fields import (
 )
 from headway.late import Shown
 from headway.models import Tapped, Transformer, tapped
+from headway.reading import NO_RUN, require_there
 from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
 from headway.text import command, duration, wrapped
@@ -69,9 +70,7 @@ FINDINGS = {
     "certificate.json": "headway.judge.certificate:Certificate",
     "refused.json": "headway.judge.discovery:Refusal",
 }
-"""The kinds of findings that a run keeps, by file: each is imported when it is asked
-for.
-"""
+"""The kinds of findings that a run keeps, by file; imported when asked for."""
 
 FOUND_OUT = (*FINDINGS, "circuit_given.json", "outcome.json")
 """The files that are about the weights of the last step."""
@@ -126,8 +125,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run(Shown):
-    """A run's folder and its config; everything else is read from the folder when asked
-    for.
+    """A run's folder and config; all else is read when asked for.
 
     Attributes:
         folder: of the run.
@@ -219,8 +217,8 @@ class Run(Shown):
         """
         if isinstance(folder, Run):
             return folder
-        if not files.is_there(folder := Path(str(folder))):
-            raise HeadwayError(f"{folder}: there is no run folder here")
+        folder = Path(str(folder))
+        require_there(folder, NO_RUN)
         if not files.is_there(folder / "config.json"):
             raise HeadwayError(
                 f"{folder}: not a run folder, or a half-written one: no config.json"
@@ -275,8 +273,7 @@ class Run(Shown):
         self.remove(f"checkpoints/{self.checkpoint_path(step).name}")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The evaluations so far, in order; a line that was cut off in writing is left
-        out.
+        """The evaluations so far, in order, without a line that was cut off.
 
         Raises:
             HeadwayError: if a line is not an evaluation, steps do not rise, or the run
@@ -297,9 +294,7 @@ class Run(Shown):
         return evaluations
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
-        """Adds the line of one evaluation; when this returns, a power cut does not lose
-        it.
-        """
+        """Adds the line of one evaluation, safe from a power cut once it returns."""
         files.append_json(self._metrics_path, metrics)
 
     @property
@@ -338,8 +333,7 @@ class Run(Shown):
         return evaluations
 
     def sessions(self) -> list[dict[str, Any]]:
-        """The environments that the run was computed in, in order; none if its folder
-        tells none.
+        """The environments of the run, in order; none if its folder tells none.
 
         Raises:
             HeadwayError: if what it tells is no list of objects.
@@ -367,9 +361,7 @@ class Run(Shown):
         files.write_whole(self._metrics_path, lines)
 
     def read(self, name: str) -> Any | None:
-        """One of the folder's JSON files (`circuit.json`, …), or None if it is not
-        there.
-        """
+        """One of the folder's JSON files (`circuit.json`, …), or None."""
         path = self.folder / name
         if files.is_there(path):
             return files.read_json(path)
@@ -429,8 +421,7 @@ class Run(Shown):
 
     @property
     def status(self) -> str:
-        """`done` or `failed` once it ended; else `running`, or `stopped` if nobody
-        writes to it.
+        """`done` or `failed` once ended; else `running`, or `stopped` without writer.
 
         Telling writes nothing, so it needs no permission to.
         """
@@ -442,8 +433,7 @@ class Run(Shown):
         return "stopped"
 
     def owned(self, *names: str) -> Path:
-        """A path in the run's folder at which may be written or deleted (see
-        `files.owned`).
+        """A path in the run's folder for writing or deleting (see `files.owned`).
 
         Raises:
             HeadwayError: if a part of it is a link.
@@ -451,9 +441,7 @@ class Run(Shown):
         return files.owned(self.folder, *names)
 
     def of_training(self) -> list[str]:
-        """The names in the folder of what training writes or deletes, as far as it is
-        there.
-        """
+        """The existing names in the folder that training writes or deletes."""
         with files.clear_io_errors(self.folder, "read"):
             names = sorted(os.listdir(self.folder))
         written = [name for name in names if Path(name).suffix in WRITTEN]
@@ -493,8 +481,7 @@ class Run(Shown):
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Computes with as many threads as the config says, and then with as many as
-        before.
+        """Computes with the config's number of threads, and then as before.
 
         Meanwhile subnormal numbers (below 1e-38) are zero. Gradients are as small as
         that where little is learnt, and processors multiply such numbers many times
@@ -593,8 +580,7 @@ class Run(Shown):
         return model.eval().requires_grad_(False)
 
     def _require_fits(self, path: Path, step: int, model: nn.Module) -> None:
-        """Holds what a checkpoint says of itself against its name and a model, before
-        it is read.
+        """Checks a checkpoint's header against its name and a model.
 
         Raises:
             HeadwayError: if its tensors have other names or shapes than the model's

@@ -1,6 +1,4 @@
-"""The size of a run: one that is plainly too large for the machine is refused, by a
-rough check.
-"""
+"""The size of a run: refused, by a rough check, if plainly too large."""
 
 import os
 
@@ -44,8 +42,7 @@ def require_size(config: RunConfig) -> None:
 
 
 def require_room(numbers: int, what: str, device: str) -> None:
-    """Refuses more numbers in single precision than a device has room for, where that
-    is known.
+    """Refuses more single-precision numbers than a device has known room for.
 
     Raises:
         HeadwayError: what is too large, and by which fields.
@@ -65,8 +62,7 @@ def require_room(numbers: int, what: str, device: str) -> None:
 
 
 def n_weights(model: TransformerConfig, task: Task) -> int:
-    """The numbers in a transformer's matrices, which are nearly all, without building
-    it.
+    """The numbers in a transformer's matrices, without building it.
 
     Raises:
         HeadwayError: if the task is a user's and cannot be used, or lays out no

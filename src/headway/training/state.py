@@ -1,6 +1,4 @@
-"""The state of training, beside weights and optimisers: how far it is, and what is due
-next.
-"""
+"""The state of training, beside weights and optimisers: progress, and what is due."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +15,7 @@ LEARNT = 0.5
 
 
 def scheduled(config: TrainingConfig, last: int, is_done: bool) -> Iterator[int]:
-    """The steps whose weights are kept until an evaluation, rising; as
-    `State.is_checkpoint` says.
+    """The steps whose weights are kept so far, rising (`State.is_checkpoint`).
 
     Args:
         config: how the run is trained.
@@ -39,9 +36,7 @@ def scheduled(config: TrainingConfig, last: int, is_done: bool) -> Iterator[int]
 
 
 class DivergedError(HeadwayError):
-    """The loss is no number any more; `State.step` is the first whose weights are of no
-    use.
-    """
+    """The loss is not finite; `State.step` is the first with useless weights."""
 
 
 @dataclass
@@ -77,9 +72,7 @@ class State:
         given_up: Sequence[dict[str, Any]] = (),
         seconds: float = 0.0,
     ) -> "State":
-        """Before the first step of an attempt, the first or after others were given
-        up.
-        """
+        """Before the first step of an attempt, be it the first or a later one."""
         end = config.steps - sum(attempt["step"] for attempt in given_up)
         return cls(0, end, seconds, given_up=list(given_up))
 
@@ -89,15 +82,11 @@ class State:
         return sum(attempt["step"] for attempt in self.given_up)
 
     def is_due(self, every: int) -> bool:
-        """Tell whether what is done every so many steps, and at the end, is done after
-        this one.
-        """
+        """Tell whether what is due every so many steps, and last, is due now."""
         return self.step % every == 0 or self.step == self.end
 
     def is_checkpoint(self, config: TrainingConfig) -> bool:
-        """Tell whether the weights after this step are kept. The first and the last
-        always are.
-        """
+        """Tell whether a step's weights are kept: always the first and the last."""
         if self.step in (0, self.end):
             return True
         if config.checkpoints == "log":
@@ -105,9 +94,7 @@ class State:
         return config.checkpoint_every > 0 and self.step % config.checkpoint_every == 0
 
     def rate_scale(self, config: TrainingConfig, step: int) -> float:
-        """The factor on the learning rates at a step: linear warm-up, constant, then
-        cool-down.
-        """
+        """The factor on the learning rates: linear warm-up, constant, cool-down."""
         warm = config.warmup_steps
         left = self.end - step + 1
         falling = (
@@ -178,8 +165,7 @@ class State:
             raise self._diverged(self.step, loss)
 
     def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
-        """Tell whether nothing was learnt for too long, and there is room for another
-        attempt.
+        """Tell whether nothing was learnt for too long, with attempts left.
 
         Args:
             config: how the run is trained.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, note
+from headway.reading import NO_RUN, require_there
 
 if TYPE_CHECKING:
     from headway.training import Run
@@ -38,6 +39,16 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def require_runs(*folders: Path) -> None:
+    """Makes sure that folders exist, before torch is imported for what is in them.
+
+    Raises:
+        HeadwayError: if one does not.
+    """
+    for folder in folders:
+        require_there(folder, NO_RUN)
+
+
 def opened(folder: Path, changed_task: bool | None = None) -> "Run":
     """A run, and on standard error a word if the file of its task has changed since.
 
@@ -48,6 +59,7 @@ def opened(folder: Path, changed_task: bool | None = None) -> "Run":
     Raises:
         HeadwayError: if there is no run, or its task has changed and that matters.
     """
+    require_runs(folder)
     from headway.training import Run
 
     run = Run.open(folder)

@@ -1,6 +1,4 @@
-"""Verbs that find a run's circuit, judge it, date its paths, and clamp them one by
-one.
-"""
+"""Verbs that find a run's circuit, judge it, date its paths, and clamp them."""
 
 import sys
 from collections.abc import Mapping
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.text import command
-from headway.verbs import opened, require_goes_with
+from headway.verbs import opened, require_goes_with, require_runs
 
 if TYPE_CHECKING:
     from headway.judge import Discovery
@@ -93,6 +91,7 @@ def circuit(
         changed_task: go on although the file of a run's task has changed.
     """
     given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
+    require_runs(*runs)
     from headway.judge.certificate import require_sequences
     from headway.replace.subject import Sequences
 
@@ -131,9 +130,7 @@ def _certify(runs: list["Run"], how: How) -> None:
 
 
 def _search(runs: list["Run"], how: How, all: bool) -> None:
-    """Finds or measures the circuits of runs, with `all` every minimal one, and
-    compares them.
-    """
+    """Finds or measures the circuits of runs, with `all` every minimal one."""
     from headway import terminal
     from headway.find import circuit_file, discover
     from headway.judge.text import of_discovery
@@ -145,33 +142,31 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
     for run in runs:
         print(f"{run.folder}: {doing} …")
         with terminal.display(10.0) as display:
-            found = discover(
+            discovery = discover(
                 run,
                 **of_search,
                 watch=lambda n: display.show(f"{n:,.0f} forward passes"),
             )
-        print(of_discovery(found, run.folder))
+        print(of_discovery(discovery, run.folder))
         file = circuit_file(run, how.get("step"), how.get("circuit"))
         print(f"written to {run.folder / file}")
         if all:
-            _print_every(run, found, how)
+            _print_every(run, discovery, how)
         _note_older_report(run, how)
-        circuits.append(found.circuit)
+        circuits.append(discovery.circuit)
     if len(circuits) > 1:
         names = [run.folder.name for run in runs]
         terminal.print_comparison(compare(circuits), names)
 
 
-def _print_every(run: "Run", found: "Discovery", how: How) -> None:
-    """Finds every minimal circuit, or those about the circuit in a file that was
-    measured.
-    """
+def _print_every(run: "Run", discovery: "Discovery", how: How) -> None:
+    """Finds every minimal circuit, or those about a measured circuit in a file."""
     from headway import terminal
     from headway.find import every_circuit
 
     of_all = {name: how[name] for name in ("sequences", "most") if name in how}
     if "circuit" in how:
-        of_all["found"] = found
+        of_all["discovery"] = discovery
     with terminal.display(10.0) as display:
         every = every_circuit(
             run, **of_all, watch=lambda *now: display.show(JUDGED.format(*now))
@@ -182,9 +177,7 @@ def _print_every(run: "Run", found: "Discovery", how: How) -> None:
 
 
 def _note_older_report(run: "Run", how: How) -> None:
-    """Says how to draw a run's report again, if what it shows is no longer what was
-    found.
-    """
+    """Says how to draw a run's report again, if it is outdated."""
     of_run = "circuit" not in how and "step" not in how
     if of_run and (run.folder / "report.html").exists():
         print(f"its report is older; draw it again: {command('report', run.folder)}")
@@ -200,6 +193,7 @@ def emergence(run: Path, /, sequences: int = 32, circuit: Path | None = None) ->
         circuit: a file with a circuit to date instead; it is kept if none has been
             found.
     """
+    require_runs(run)
     from headway.dynamics import emergence
 
     print(emergence(opened(run), circuit, sequences=sequences))
@@ -228,6 +222,7 @@ def depend(
         workers: trainings side by side; by default as many as there are cores for.
         retry_failed: try failed trainings again.
     """
+    require_runs(*runs)
     from headway import sweeps, terminal
 
     those = [opened(run) for run in runs]
@@ -237,7 +232,7 @@ def depend(
     for run in those:
         print(f"{run.folder}: training with each path clamped …")
         with terminal.following() as watch:
-            found = sweeps.depend(
+            dependence = sweeps.depend(
                 run, path, engine=sweeps.Engine(workers), training=watch, **how
             )
-        print(f"{found}\nwritten to {run.folder / 'dependence.json'}")
+        print(f"{dependence}\nwritten to {run.folder / 'dependence.json'}")

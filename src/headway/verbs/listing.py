@@ -32,13 +32,11 @@ GROUPS = {
     "Scale": {"sweep": "sweeps"},
     "Theory": {"theory": "theory"},
 }
-"""Headway's own verbs by their use, and the files of their functions, imported when
-called.
-"""
+"""Headway's own verbs by their use, and the files of their functions."""
 VERBS = {
     verb: f"headway.verbs.{file}"
-    for one in GROUPS.values()
-    for verb, file in one.items()
+    for verbs in GROUPS.values()
+    for verb, file in verbs.items()
 }
 
 

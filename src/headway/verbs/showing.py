@@ -6,7 +6,8 @@ import webbrowser
 from pathlib import Path
 
 from headway.errors import HeadwayError
-from headway.verbs import opened
+from headway.reading import require_there
+from headway.verbs import opened, require_runs
 
 
 def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
@@ -21,6 +22,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
         out: the page of several runs; by default comparison.html in the folder that
             holds them all, and report.html in a folder of runs.
     """
+    require_runs(*folders)
     from headway import terminal
     from headway.report import figures_if_possible, write_report
     from headway.report.runs import write_runs
@@ -30,7 +32,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
         terminal.require_file(out, (".html",))
     folder, *others = folders
     if others:
-        print(f"report   {write_runs([opened(one) for one in folders], out)}")
+        print(f"report   {write_runs([opened(run) for run in folders], out)}")
     elif is_there(folder) and not is_there(folder / "config.json"):
         print(f"report   {write_runs(folder, out)}")
     elif out is not None:
@@ -44,7 +46,9 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
         run.owned("figures")  # before the page is written
         print(f"report   {write_report(run)}")
         figures = figures_if_possible(run)
-        lacking = "without figures for papers: they need pip install 'headway[plot]'"
+        lacking = (
+            "without figures for papers: they need pip install 'headway-interp[plot]'"
+        )
         print(f"figures  {figures}" if figures else lacking)
 
 
@@ -59,6 +63,7 @@ def serve(folder: Path = Path("runs"), /, port: int = 8765, open: bool = False) 
         port: where to listen; 0 takes a free one.
         open: open a browser.
     """
+    require_there(folder)
     from headway.report.server import Server
 
     with Server(folder, port) as server, contextlib.suppress(KeyboardInterrupt):
@@ -86,6 +91,7 @@ def runs(
         sort: the column to sort by, such as val_loss; by default the name.
         table: a .csv file to write every field and figure to
     """
+    require_there(folder)
     from headway import sweeps, terminal
 
     if table is not None:

@@ -10,12 +10,10 @@ from typing import Any
 
 from headway.errors import HeadwayError
 from headway.reading import is_folder
-from headway.verbs import opened
+from headway.verbs import opened, require_runs
 
 MOST = 5_000
-"""Sets of paths that the demo judges at most in its search for other circuits: some
-seconds.
-"""
+"""The most sets of paths that the demo judges: some seconds."""
 
 
 def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
@@ -38,16 +36,18 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     with terminal.watching() as watch:
         run = train(config, folder, watch)
     print("finding the circuit …")
-    found = discover(run)
+    discovery = discover(run)
     print("dating its paths …")
-    timeline = emergence(run, found)
+    timeline = emergence(run, discovery)
     print("searching for other circuits …")
     every = every_circuit(run, most=MOST)
     print("drawing the report …")
     page = write_report(run)
     figures_if_possible(run)
     seconds = time.perf_counter() - started
-    terminal.print_summary(run, found, timeline, every, page, seconds, peak_memory())
+    terminal.print_summary(
+        run, discovery, timeline, every, page, seconds, peak_memory()
+    )
 
 
 def peak_memory() -> float:
@@ -86,6 +86,8 @@ def train(
         raise HeadwayError(
             f"--resume continues a run as it was begun: {given} cannot be changed"
         )
+    if resume is not None:
+        require_runs(resume)
     from headway import terminal, training
     from headway.training.recipes import config_asked_for
 
@@ -144,9 +146,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
 
 
 def _task_named(source: str, fields: Sequence[str], words: Sequence[str]) -> Any:
-    """The task of a recipe or of a file; a class with undeclared fields stays as it
-    is.
-    """
+    """The task of a recipe or file; a class with undeclared fields as it is."""
     from headway.fields import hints_of, read, split, values_in
     from headway.tasks import task_in
     from headway.tasks.checking import undeclared

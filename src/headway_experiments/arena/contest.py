@@ -175,5 +175,5 @@ def compete(job: Job) -> list[Row]:
 def _short(value: Any) -> Any:
     """Numbers to four digits after the point."""
     if isinstance(value, dict):
-        return {name: _short(one) for name, one in value.items()}
+        return {name: _short(part) for name, part in value.items()}
     return round(value, 4) if isinstance(value, float) else value

@@ -65,7 +65,7 @@ def families(
     Raises:
         HeadwayError: if the folder has no models.
     """
-    found = {
+    by_name = {
         "tracr": Family([], build_tracr, HOW),
         "siit": Family([], build_siit, HOW),
         "trained": Family([*TRAINED], build_trained),
@@ -73,15 +73,15 @@ def families(
     if has_tracr():
         from headway_experiments.arena.tracr_programs import programs
 
-        found["tracr"] = Family(list(programs()), build_tracr)
-        found["siit"] = Family(MODELS, build_siit)
+        by_name["tracr"] = Family(list(programs()), build_tracr)
+        by_name["siit"] = Family(MODELS, build_siit)
     by_hand = []
     for how, least in FROM.items():
         by_hand += [f"{how} D={d}" for d in range(least, depth + 1)]
-    found["compiled"] = Family(by_hand, build_known)
-    found["planted"] = Family([f"planted {seed}" for seed in seeds], build_known)
-    found["strangers"] = _strangers(strangers)
-    return found
+    by_name["compiled"] = Family(by_hand, build_known)
+    by_name["planted"] = Family([f"planted {seed}" for seed in seeds], build_known)
+    by_name["strangers"] = _strangers(strangers)
+    return by_name
 
 
 def _strangers(folder: Path | None) -> Family:
@@ -123,11 +123,11 @@ def strangers_in(place: Path) -> Mapping[str, tuple[Callable[[], nn.Module], Tas
     Raises:
         HeadwayError: if it has none.
     """
-    found: Any = getattr(userfile.load(place / "strangers.py"), "MODELS", None)
+    models: Any = getattr(userfile.load(place / "strangers.py"), "MODELS", None)
     require(
-        isinstance(found, Mapping), "MODELS in strangers.py", found, "models by name"
+        isinstance(models, Mapping), "MODELS in strangers.py", models, "models by name"
     )
-    return found
+    return models
 
 
 def build_stranger(place: Path, name: str, folder: Path) -> Known:
@@ -161,6 +161,6 @@ def build_tracr(name: str, folder: Path) -> Known:
 
     task = RaspTask(program=name)
     example = held_out(task, 2, 0, "cpu", "example").inputs
-    truth = frozenset(AttentionPath.of(*one) for one in task.truth)
+    truth = frozenset(AttentionPath.of(*path) for path in task.truth)
     model = tapped(task.compiled.module, example)
     return Known(model, task, truth, kind=programs()[name].origin)

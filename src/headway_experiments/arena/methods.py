@@ -42,17 +42,19 @@ def headway(subject: Subject) -> Answer:
     paths = _attributed(subject)
     how = {"threshold": THRESHOLD, "sequences": len(subject.batch.inputs), "seed": 0}
     try:
-        found = discover(subject.model, subject.task, trials=False, workers=1, **how)
+        discovery = discover(
+            subject.model, subject.task, trials=False, workers=1, **how
+        )
     except NoCircuitError:
         return Answer(paths, frozenset(), subject.passes)
-    chosen, pairs = _named(subject, found.circuit)
+    chosen, pairs = _named(subject, discovery.circuit)
     paths |= dict.fromkeys(chosen, 2.0)
-    judgement = found.evidence.judgement
+    judgement = discovery.evidence.judgement
     costs = {} if judgement is None else judgement.paths
     for path, cost in costs.items():
         if path in chosen:
             paths[path] = 2 + cost.most / (1 + cost.most)
-    return Answer(paths, chosen, subject.passes + found.forwards, pairs)
+    return Answer(paths, chosen, subject.passes + discovery.forwards, pairs)
 
 
 def _attributed(subject: Subject) -> dict[AttentionPath, float]:
@@ -65,10 +67,10 @@ def _attributed(subject: Subject) -> dict[AttentionPath, float]:
 def blind(subject: Subject) -> Answer:
     """`headway.discover`, told no relation of the task but its roles."""
     task = altered(subject.task, relations=Task.relations)
-    found = discover(subject.model, task, seed=0, trials=False, workers=1)
-    chosen, pairs = _named(subject, found.circuit)
+    discovery = discover(subject.model, task, seed=0, trials=False, workers=1)
+    chosen, pairs = _named(subject, discovery.circuit)
     paths = {path: float(path in chosen) for path in subject.paths}
-    return Answer(paths, chosen, found.forwards, pairs)
+    return Answer(paths, chosen, discovery.forwards, pairs)
 
 
 def _named(

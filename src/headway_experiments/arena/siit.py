@@ -202,7 +202,7 @@ class Pupil:
     @property
     def others(self) -> list[Node]:
         """The heads that are not the program's."""
-        return [one for one in self.nodes if one.of_program is None]
+        return [node for node in self.nodes if node.of_program is None]
 
     @torch.no_grad()
     def alone(self) -> float:
@@ -243,27 +243,27 @@ class Pupil:
         for nodes in sets:
             right = plain
             theirs = [
-                (one.layer, one.of_program)
-                for one in nodes
-                if one.of_program is not None
+                (node.layer, node.of_program)
+                for node in nodes
+                if node.of_program is not None
             ]
             if theirs:
                 with torch.no_grad():
                     right = interchanged(self.program, base, source, theirs)
                     right = self.answers(right, base)
-            replaced = [(one.layer, one.head) for one in nodes]
+            replaced = [(node.layer, node.head) for node in nodes]
             yield interchanged(self.model, base, source, replaced), right
 
     def answers(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """The program's answers as targets, where there is something to answer."""
         targets = self.task.targets
         n_read = self.task.n_read
-        there = (inputs != self.program.pad)[:, -n_read:, None]
+        is_token = (inputs != self.program.pad)[:, -n_read:, None]
         at_queries = outputs[:, -n_read:]
         if isinstance(targets, Tokens):
             tokens = at_queries.argmax(-1, keepdim=True)
-            return tokens.where(there, targets.nothing)
-        return at_queries[:, :, None].where(there[..., None], targets.nothing)
+            return tokens.where(is_token, targets.nothing)
+        return at_queries[:, :, None].where(is_token[..., None], targets.nothing)
 
 
 def interchanged(

@@ -227,17 +227,17 @@ class Subject:
         They are those that the task lays out; of others, the sequence that is next in
         the batch.
         """
-        found: dict[int, tuple[Tensor, Tensor]] = {}
+        met: dict[int, tuple[Tensor, Tensor]] = {}
 
         def see(at: Any) -> Tensor:
-            found[at.layer] = at.pattern, at.values
+            met[at.layer] = at.pattern, at.values
             return at.product(at.pattern, at.values)
 
         own = self.batch.corrupted
         with torch.no_grad():
             inputs = self.batch.inputs.roll(1, 0) if own is None else own
             self._watched(inputs, lambda layer, pattern: pattern, see)
-        return found
+        return met
 
     @cached_property
     def _intact(self) -> Tensor:

@@ -70,8 +70,8 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _mean(values: Sequence[float | None]) -> str:
-    there = [value for value in values if value is not None]
-    return f"{mean(there):.3f}" if there else "–"
+    known = [value for value in values if value is not None]
+    return f"{mean(known):.3f}" if known else "–"
 
 
 def _family(rows: Sequence[Row]) -> str:

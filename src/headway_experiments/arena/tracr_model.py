@@ -83,40 +83,40 @@ class TracrModule(nn.Module):
     def _keep(self, name: str, value: Tensor) -> None:
         self.weights[name] = nn.Parameter(value, requires_grad=False)
 
-    def _linear(self, x: Tensor, where: str) -> Tensor:
+    def _linear(self, stream: Tensor, where: str) -> Tensor:
         weight = self.weights[f"{where}/w"]
         bias = self.weights[f"{where}/b"]
-        return x @ weight + bias
+        return stream @ weight + bias
 
     def stream(self, tokens: Tensor) -> Tensor:
         """The residual stream after the last layer, [sequence, position, direction]."""
         places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.weights["token_embed/embeddings"][tokens]
-        x = x + self.weights["pos_embed/embeddings"][places]
+        stream = self.weights["token_embed/embeddings"][tokens]
+        stream = stream + self.weights["pos_embed/embeddings"][places]
         padding = (tokens == self.pad)[:, None, None]
         for layer in range(self.n_layers):
             at = f"transformer/layer_{layer}"
-            z = self._attention(x, layer, padding)
-            x = x + self._linear(z.flatten(2), f"{at}/attn/linear")
-            hidden = torch.relu(self._linear(x, f"{at}/mlp/linear_1"))
-            x = x + self._linear(hidden, f"{at}/mlp/linear_2")
-        return x
+            z = self._attention(stream, layer, padding)
+            stream = stream + self._linear(z.flatten(2), f"{at}/attn/linear")
+            hidden = torch.relu(self._linear(stream, f"{at}/mlp/linear_1"))
+            stream = stream + self._linear(hidden, f"{at}/mlp/linear_2")
+        return stream
 
-    def _attention(self, x: Tensor, layer: int, padding: Tensor) -> Tensor:
+    def _attention(self, stream: Tensor, layer: int, padding: Tensor) -> Tensor:
         """What the heads of a layer read, [sequence, position, head, number], after its
         hook.
         """
-        query = self._by_head(x, layer, "query")
-        key = self._by_head(x, layer, "key")
-        value = self._by_head(x, layer, "value")
+        query = self._by_head(stream, layer, "query")
+        key = self._by_head(stream, layer, "key")
+        value = self._by_head(stream, layer, "value")
         scores = query @ key.mT / math.sqrt(self.key_size)
         pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
         hook = self.get_submodule(f"blocks.{layer}.hook_z")
         return hook((pattern @ value).transpose(1, 2))
 
-    def _by_head(self, x: Tensor, layer: int, name: str) -> Tensor:
+    def _by_head(self, stream: Tensor, layer: int, name: str) -> Tensor:
         """Queries, keys or values, [sequence, head, position, number]."""
-        numbers = self._linear(x, f"transformer/layer_{layer}/attn/{name}")
+        numbers = self._linear(stream, f"transformer/layer_{layer}/attn/{name}")
         return numbers.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -225,7 +225,7 @@ def _built(program: Any, vocabulary: Sequence[Any], length: int) -> _Built:
     pad = compiling.COMPILER_PAD
     refused = compiling.validating.static_validate(program)
     if refused:
-        raise NotImplementedError("; ".join(one.reason for one in refused))
+        raise NotImplementedError("; ".join(refusal.reason for refusal in refused))
     extracted = compiling.rasp_to_graph.extract_rasp_graph(program)
     graph = extracted.graph
     sink = extracted.sink

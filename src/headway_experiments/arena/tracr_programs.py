@@ -63,8 +63,8 @@ def programs() -> dict[str, Program]:
     Raises:
         HeadwayError: if Tracr is not installed.
     """
-    found = [*_shipped(), *_library(), *_ours()]
-    return {one.name: one for one in found}
+    every = [*_shipped(), *_library(), *_ours()]
+    return {program.name: program for program in every}
 
 
 @cache

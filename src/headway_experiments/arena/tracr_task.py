@@ -161,13 +161,13 @@ class RaspTask(Task, registered=False):
     @cached_property
     def _selectors(self) -> dict[str, Any]:
         """The program's selectors by name, numbered where names are alike."""
-        found: dict[str, Any] = {}
+        selectors: dict[str, Any] = {}
         for head in self.compiled.heads:
-            if head.selector not in found.values():
+            if head.selector not in selectors.values():
                 name = f"selector {head.selector.name}"
-                key = name if name not in found else f"{name} {len(found)}"
-                found[key] = head.selector
-        return found
+                key = name if name not in selectors else f"{name} {len(selectors)}"
+                selectors[key] = head.selector
+        return selectors
 
     def _guesses(self, said: list[Any]) -> dict[str, Looks]:
         """All guesses for a sequence; BOS is its first position."""
@@ -211,7 +211,7 @@ def dictionary(said: Sequence[Any], tokens: Sequence[Any]) -> dict[str, Looks]:
     """
     q, k = np.indices((len(said), len(said)))
     last = len(said) - 1
-    token = np.array([tokens.index(one) for one in said])
+    token = np.array([tokens.index(word) for word in said])
     same = token[q] == token[k]
     looks: dict[str, Looks] = {}
     for offset in (-3, -2, -1, 1, 2):

@@ -64,7 +64,7 @@ class Truth:
         """
         if len(self.circuits) == 1:
             return ()
-        return (tuple(one - self.required for one in self.circuits),)
+        return (tuple(paths - self.required for paths in self.circuits),)
 
 
 def truth_by_exchange(

@@ -398,7 +398,8 @@ def _put(items: list[str], place: int, item: str) -> None:
 
 
 FORMULATIONS: dict[str, Formulation] = {
-    one.name: one for one in (EQUATIONS, LIVES_WITH, KINGDOMS, Functions(), Relatives())
+    formulation.name: formulation
+    for formulation in (EQUATIONS, LIVES_WITH, KINGDOMS, Functions(), Relatives())
 }
 
 

@@ -23,6 +23,10 @@ NAMES = (
     ),
 )
 MODULES = tuple(import_module(f"{__name__}.{name}") for name in NAMES)
-FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
+FIGURES = {
+    experiment.name: experiment
+    for module in MODULES
+    for experiment in module.EXPERIMENTS
+}
 
 __all__ = ["FIGURES"]

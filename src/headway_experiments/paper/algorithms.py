@@ -24,19 +24,19 @@ def measured(runs: Runs) -> Measures:
     `algorithm_label` numbers the labels in the order of `LABELS`; costs are of hops
     from x_2 on.
     """
-    found = ways(runs)
-    labels = {name: way.label for name, way in found.items()}
-    layers = {name: len(way.layers) for name, way in found.items()}
-    return ways_measured(found) | _by_block(labels, layers) | _by_change(labels)
+    way_of = ways(runs)
+    labels = {name: way.label for name, way in way_of.items()}
+    layers = {name: len(way.layers) for name, way in way_of.items()}
+    return ways_measured(way_of) | _by_block(labels, layers) | _by_change(labels)
 
 
-def ways_measured(found: Mapping[str, Way]) -> Measures:
+def ways_measured(way_of: Mapping[str, Way]) -> Measures:
     """The label of every run, the layers that it depends on, and what cuts cost."""
     labels = {}
     layers = dict[str, float]()
     jumps = {}
     passes = dict[str, float]()
-    for name, way in found.items():
+    for name, way in way_of.items():
         labels[name] = float(LABELS.index(way.label))
         layers[name] = float(len(way.layers))
         jumps |= _beyond_first(name, way.jumps)
@@ -57,13 +57,13 @@ def _beyond_first(name: str, costs: Mapping[str, float]) -> dict[str, float]:
 def untaught_measured(runs: Runs) -> Measures:
     """The way of every run; and of those in the fewest layers, whether they learn all
     hops, and if so whether they jump."""
-    found = ways(runs)
+    way_of = ways(runs)
     leaps = {}
     mixture = dict[str, float]()
     jumps = dict[str, float]()
     for name in runs:
         cell = Cell.of(name)
-        label = found[name].label
+        label = way_of[name].label
         if cell.spare == 0:
             learnt = label != "neither"
             taught = mixture if cell.mixture else leaps
@@ -75,16 +75,16 @@ def untaught_measured(runs: Runs) -> Measures:
         "doubling_mixture": mixture,
         "doubling_jumps": jumps,
     }
-    return ways_measured(found) | doubling
+    return ways_measured(way_of) | doubling
 
 
-def counts(found: Measures) -> dict[Cell, dict[Label, int]]:
+def counts(measures: Measures) -> dict[Cell, dict[Label, int]]:
     """The number of runs of every cell by label.
 
     Args:
-        found: what `measured` gives.
+        measures: what `measured` gives.
     """
-    numbers = found["algorithm_label"]
+    numbers = measures["algorithm_label"]
     return _counted({name: LABELS[int(number)] for name, number in numbers.items()})
 
 
@@ -166,10 +166,10 @@ def _kept(labels: Mapping[str, Label]) -> dict[str, float]:
 
 
 def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
-    found: dict[Cell, dict[Label, int]] = {}
+    counted: dict[Cell, dict[Label, int]] = {}
     for name, label in labels.items():
-        found.setdefault(Cell.of(name), dict.fromkeys(LABELS, 0))[label] += 1
-    return found
+        counted.setdefault(Cell.of(name), dict.fromkeys(LABELS, 0))[label] += 1
+    return counted
 
 
 def shares(

@@ -87,27 +87,27 @@ def measured(runs: Runs) -> Measures:
     them, or one more than the most. `heart_FACTS_used` is the number of layers that
     models depend on that have the most, were asked for all k, and solve them.
     """
-    found: Measures = {"heart_accuracy": {}, "heart_ends": {}}
+    measures: Measures = {"heart_accuracy": {}, "heart_ends": {}}
     for facts in FACTS:
         for which in ("all", "doubling", "used"):
-            found[f"heart_{facts}_{which}"] = {}
+            measures[f"heart_{facts}_{which}"] = {}
     most = LAYERS[-1]
     for name, run in runs.items():
         facts, asked, _, seed = name.split(",")
         right = accuracies(run)
         layers = run.config.transformer.n_layers
         for k, share in right.items():
-            found["heart_accuracy"][f"{name} k={k}"] = share
+            measures["heart_accuracy"][f"{name} k={k}"] = share
         is_solved = right[4] >= SOLVED
         if asked == "ends":
-            found["heart_ends"][name] = float(is_solved)
+            measures["heart_ends"][name] = float(is_solved)
             continue
-        least = found[f"heart_{facts}_{asked}"]
+        least = measures[f"heart_{facts}_{asked}"]
         needed = layers if is_solved else most + 1
         least[seed] = min(needed, least.get(seed, most + 1))
         if is_solved and asked == "all" and layers == most:
-            found[f"heart_{facts}_used"][name] = used(run)
-    return found
+            measures[f"heart_{facts}_used"][name] = used(run)
+    return measures
 
 
 def accuracies(run: Run, without: int | None = None) -> dict[int, float]:

@@ -86,22 +86,22 @@ class Models(Group):
         require_writable(folder / "minimal")
         for name, made in self.models(scale, folder):
             place = folder / "minimal" / f"{name}.json"
-            found: Found = read_json(place) if is_there(place) else {}
-            if left := [way for way in WAYS if way not in found]:
+            by_way: Found = read_json(place) if is_there(place) else {}
+            if left := [way for way in WAYS if way not in by_way]:
                 print(f"{name}: looking for all minimal circuits")
                 made = cache(made)
                 for way in left:
-                    found[way] = minimal(made, way)
-                    write_json(place, found)
+                    by_way[way] = minimal(made, way)
+                    write_json(place, by_way)
 
     def found(self, scale: str, folder: Path) -> Mapping[str, Found]:
         """The circuits found so far, by model."""
-        found = {}
+        by_model = {}
         for name, _ in self.models(scale, folder):
             place = folder / "minimal" / f"{name}.json"
             if is_there(place):
-                found[name] = read_json(place)
-        return found
+                by_model[name] = read_json(place)
+        return by_model
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that are not done, and the families that are not there."""
@@ -192,8 +192,8 @@ def by_exchange(made: Callable[[], Solved]) -> dict[str, Any]:
     """
     try:
         model, task = made()
-        found = discover(model, task, sequences=SEQUENCES, trials=False, workers=1)
-        every = every_circuit(model, task, found, sequences=SEQUENCES, most=MOST)
+        discovery = discover(model, task, sequences=SEQUENCES, trials=False, workers=1)
+        every = every_circuit(model, task, discovery, sequences=SEQUENCES, most=MOST)
     except HeadwayError as reason:
         return {"refused": str(reason)}
     circuits = sorted(sorted(map(str, paths)) for paths in every.circuits)
@@ -213,12 +213,14 @@ def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
         bench = Bench(model, task, batch)
         how: dict[str, Any] = {"ablation": ablation, "sequences": SEQUENCES}
         how["threshold"] = Yardstick.of(bench).limits(bench)[-1]
-        found = discover(model, task, **how, trials=False, workers=1)
+        discovery = discover(model, task, **how, trials=False, workers=1)
     except NoCircuitError as reason:
         return {"refused": str(reason)}
     bench = Bench(model, task, batch, ablation)
-    candidates = candidates_among(bench, found.circuit)
-    search = Exhaustive(bench.losses, candidates, found.circuit, found.threshold, MOST)
+    candidates = candidates_among(bench, discovery.circuit)
+    search = Exhaustive(
+        bench.losses, candidates, discovery.circuit, discovery.threshold, MOST
+    )
     circuits = [sorted(map(str, paths)) for paths in search.search()]
     return {
         "circuits": sorted(circuits),
@@ -226,19 +228,19 @@ def by_losses(made: Callable[[], Solved], ablation: str) -> dict[str, Any]:
     }
 
 
-def measured(found: Mapping[str, Found]) -> Measures:
+def measured(by_model: Mapping[str, Found]) -> Measures:
     """The numbers of circuits, and of sets of heads, by model and way.
 
     A number is unknown if there is nothing to look for, or if not all sets were judged
     and fewer than two circuits were found.
     """
-    measures = _counted(found)
+    measures = _counted(by_model)
     circuits = measures["identifiability_circuits"]
     heads = measures["identifiability_heads"]
     own = {}
     first = {}
     hand = {}
-    for name in found:
+    for name in by_model:
         runs = [f"{name},{way}" for way in ABLATIONS]
         if all(run in circuits for run in runs):
             most = max(circuits[run] for run in runs)
@@ -253,14 +255,14 @@ def measured(found: Mapping[str, Found]) -> Measures:
     return measures
 
 
-def _counted(found: Mapping[str, Found]) -> Measures:
+def _counted(by_model: Mapping[str, Found]) -> Measures:
     """The minimal circuits of every model and way, and their sets of heads, where
     known.
     """
     circuits = {}
     heads = {}
     unknown = {}
-    for name, ways in found.items():
+    for name, ways in by_model.items():
         for way, answer in ways.items():
             run = f"{name},{way}"
             if _is_known(answer):
@@ -291,21 +293,21 @@ def _sets_of_heads(circuits: Sequence[Sequence[str]]) -> set[frozenset[Head]]:
     return sets
 
 
-def shares(found: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
+def shares(measures: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
     """By family and way, the models with one circuit or set of heads, and those with
     any.
 
     Args:
-        found: what `measured` gives.
+        measures: what `measured` gives.
         of: `circuits` or `heads`.
     """
     counts: dict[str, dict[str, tuple[int, int]]] = {}
-    for name, number in found[f"identifiability_{of}"].items():
+    for name, number in measures[f"identifiability_{of}"].items():
         model, _, way = name.rpartition(",")
         family = "retrieval" if model.startswith("D=") else _family(model)
         ways = counts.setdefault(family, {})
-        one, some = ways.get(way, (0, 0))
-        ways[way] = one + (number == 1), some + (number > 0)
+        single, some = ways.get(way, (0, 0))
+        ways[way] = single + (number == 1), some + (number > 0)
     return counts
 
 
@@ -317,24 +319,24 @@ def drawn(models: Mapping[str, Found]) -> Drawn:
     """Shares of models with one circuit, and with one set of heads, by way of
     counting.
     """
-    found = measured(models)
+    measures = measured(models)
     panels = [
-        _shares_panel(found, "circuits", "one minimal circuit"),
-        _shares_panel(found, "heads", "one set of heads"),
+        _shares_panel(measures, "circuits", "one minimal circuit"),
+        _shares_panel(measures, "heads", "one set of heads"),
     ]
     title = "Models with one minimal circuit, by way of counting"
     return {"identifiability": (title, draw_panels(panels, columns=2, shared=True))}
 
 
-def _shares_panel(found: Measures, of: str, title: str) -> Panel:
+def _shares_panel(measures: Measures, of: str, title: str) -> Panel:
     """The shares of models by family and way, where there are models."""
     by_family: dict[str, dict[str, tuple[int, int]]] = {}
-    for family, counts in shares(found, of).items():
+    for family, counts in shares(measures, of).items():
         by_family[family] = {}
         for way in WAYS:
-            one, some = counts.get(way, (0, 0))
+            single, some = counts.get(way, (0, 0))
             if some:
-                by_family[family][way] = one, some
+                by_family[family][way] = single, some
     return share_panel(title, "share of models", by_family, WAYS)
 
 

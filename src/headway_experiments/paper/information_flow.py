@@ -26,8 +26,8 @@ def theorem_1() -> Measures:
         for mask, causal in (("causal", True), ("no mask", False)):
             layers = minimum_layers(depth, causal=causal)
             above[f"D={depth}, {mask}"] = float(layers - bound)
-    found = witness(retrieval_flow(3))
-    heads = {f"D=3, {found.layers} layers": float(found.heads)}
+    minimal = witness(retrieval_flow(3))
+    heads = {f"D=3, {minimal.layers} layers": float(minimal.heads)}
     return {"minimum_minus_bound": above, "witness_heads_d3": heads}
 
 
@@ -79,9 +79,9 @@ def flow() -> Drawn:
 
     flow = retrieval_flow(5)
     title = "Positions that share information, layer by layer, D = 5"
-    found = witness(flow)
-    stages = flow.holdings(len({path.layer for path in found.paths}), True)
-    return {"fig3": (title, draw_flow(flow, True, found.paths, stages, title))}
+    minimal = witness(flow)
+    stages = flow.holdings(len({path.layer for path in minimal.paths}), True)
+    return {"fig3": (title, draw_flow(flow, True, minimal.paths, stages, title))}
 
 
 LEAST = "the least number of layers (section 5, appendix B)"

@@ -57,12 +57,12 @@ class Questions(Group):
 
     def found(self, scale: str, folder: Path) -> Answers:
         """The answers so far."""
-        found = {}
+        cells_of = {}
         for name, asked in ASKED[scale].items():
             lines = answered(asked, folder / self.name / name)
             if lines:
-                found[name] = cells(lines)
-        return found
+                cells_of[name] = cells(lines)
+        return cells_of
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The questions that are not answered."""
@@ -74,7 +74,9 @@ class Questions(Group):
             if known < asked.total:
                 gaps.append(f"{name} has answered {known} of {asked.total} questions")
         if gaps and find_spec("transformers") is None:
-            gaps.append("transformers is not installed: pip install 'headway[llm]'")
+            gaps.append(
+                "transformers is not installed: pip install 'headway-interp[llm]'"
+            )
         return gaps
 
 
@@ -124,17 +126,17 @@ def _by_formulation(answers: Answers) -> dict[str, dict[str, list[Point]]]:
     """Points by formulation and label: of every model, what it says and what guessing
     gives.
     """
-    found: dict[str, dict[str, list[Point]]] = {}
+    lines_of: dict[str, dict[str, list[Point]]] = {}
     for model, its_cells in answers.items():
         whose = f"{model}, " if len(answers) > 1 else ""
         for cell in its_cells:
-            lines = found.setdefault(cell.formulation, {})
+            lines = lines_of.setdefault(cell.formulation, {})
             for kind in ("chance", "argmax", "expectation"):
                 share = getattr(cell, kind)
                 ends = (share, share) if kind == "chance" else cell.interval(kind)
                 points = lines.setdefault(f"{whose}{kind}", [])
                 points.append((cell.depth, share, ends))
-    return found
+    return lines_of
 
 
 QUESTIONS = Questions("asked", "language models", lambda scale: {})

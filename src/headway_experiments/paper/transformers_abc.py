@@ -81,16 +81,16 @@ def measured(run: Run) -> Row:
     }
 
 
-def _first_uniform(run: Run, found: Discovery) -> float:
+def _first_uniform(run: Run, discovery: Discovery) -> float:
     """The loss of the circuit with its first useful head uniform, on the evidence's
     sequences.
     """
-    sequences = found.evidence.sequences
+    sequences = discovery.evidence.sequences
     seed = run.config.seed
     batch = held_out(run.task, sequences, seed, run.device, "certificate")
-    bench = Bench(run.model(), run.task, batch, found.ablation)
-    first = found.circuit.useful_heads[0]
-    return bench.loss(found.circuit.replacing(first, Uniform()))
+    bench = Bench(run.model(), run.task, batch, discovery.ablation)
+    first = discovery.circuit.useful_heads[0]
+    return bench.loss(discovery.circuit.replacing(first, Uniform()))
 
 
 def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:

@@ -171,9 +171,9 @@ def is_sequential(run: Run) -> bool:
         return {path.layer for path in paths if path.relation == wanted}
 
     copies = layers("bridge←source") & layers("end←bridge again")
-    found = layers("query←bridge")
+    bridged = layers("query←bridge")
     ended = layers("query←end")
-    return any(a < b < c for a in copies for b in found for c in ended)
+    return any(a < b < c for a in copies for b in bridged for c in ended)
 
 
 def untold(task: Task) -> Task:
@@ -189,10 +189,10 @@ def blind(run: Run) -> dict[str, str]:
     """The name of every head's mechanism when neither roles nor relations are told."""
     known = run.read(FILE)
     if known is None:
-        found = discover(
+        discovery = discover(
             run.transformer(), untold(run.task), seed=0, trials=False, workers=1
         )
-        heads = found.circuit.mechanisms.items()
+        heads = discovery.circuit.mechanisms.items()
         known = {f"L{layer}.H{head}": str(what) for (layer, head), what in heads}
         with run.writing():
             run.write(FILE, known)

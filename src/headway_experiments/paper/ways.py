@@ -163,8 +163,8 @@ def alone(layer: int) -> TapOf:
 
 def ways(runs: Runs) -> dict[str, Way]:
     """The way of every run, by name."""
-    found = {}
+    way_by_run = {}
     for name, run in runs.items():
         batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "ways")
-        found[name] = way_of(run.transformer(), run.task, batch)
-    return found
+        way_by_run[name] = way_of(run.transformer(), run.task, batch)
+    return way_by_run

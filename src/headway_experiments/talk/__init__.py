@@ -11,6 +11,10 @@ from headway_experiments.talk import (
 
 MODULES = (memories, recall, induction, noise, khop, composition)
 
-MECHANISMS = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
+MECHANISMS = {
+    experiment.name: experiment
+    for module in MODULES
+    for experiment in module.EXPERIMENTS
+}
 
 __all__ = ["MECHANISMS"]

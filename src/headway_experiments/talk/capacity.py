@@ -100,14 +100,16 @@ class Kept:
 
 def counted(kept: Iterable[Kept], is_bracketed: bool = True) -> dict[str, float]:
     """The facts kept where they were bracketed, or the bounds where not, by name."""
-    return {one.name: one.count for one in kept if one.is_bracketed == is_bracketed}
+    return {
+        model.name: model.count for model in kept if model.is_bracketed == is_bracketed
+    }
 
 
 def measures(kept: Sequence[Kept], kind: str, what: str) -> Measures:
     """Facts kept, runs not bracketed, and slopes, by names with a kind."""
     missing = counted(kept, is_bracketed=False)
-    found = {what: counted(kept), "not_bracketed": missing, "slope": slopes(kept)}
-    return {f"{kind}_{name}": values for name, values in found.items()}
+    by_measure = {what: counted(kept), "not_bracketed": missing, "slope": slopes(kept)}
+    return {f"{kind}_{name}": values for name, values in by_measure.items()}
 
 
 def slopes(kept: Iterable[Kept]) -> dict[str, float]:
@@ -117,7 +119,7 @@ def slopes(kept: Iterable[Kept]) -> dict[str, float]:
     Bounds count as what is kept, so a slope that leaves the series is at least drawn to
     that side.
     """
-    return powers(grouped((one.seed, one.point) for one in kept))
+    return powers(grouped((model.seed, model.point) for model in kept))
 
 
 def capacities(

@@ -260,12 +260,12 @@ def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
     """The steps of a run's checkpoints, and every probe at each."""
     task = task_of(run.config, Bigrams)
     steps = run.checkpoint_steps()
-    found: dict[str, list[float]] = {name: [] for name in PROBES}
+    probed: dict[str, list[float]] = {name: [] for name in PROBES}
     for step in steps:
         model = run.transformer(step)
         for name, probe in PROBES.items():
-            found[name].append(probe(model, task))
-    return steps, found
+            probed[name].append(probe(model, task))
+    return steps, probed
 
 
 def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:
@@ -276,11 +276,11 @@ def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Te
     return (asking @ queries.T) @ (asked @ keys.T).T
 
 
-def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
+def measured(one_layer: Runs, two_layers: Runs, joint: Runs, stages: Runs) -> Measures:
     """One layer against two, the heads that are found in two, and the order in which
     the three associative memories of an induction head are learnt."""
     heads = {}
-    for name, run in two.items():
+    for name, run in two_layers.items():
         is_taken_apart = run.read("circuit.json") is not None
         heads[name] = float(is_taken_apart and has_induction_head(run))
     gain = {}
@@ -290,10 +290,10 @@ def measured(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
             gain[name] = by_stages - final_in_context_loss(run)
     return {
         "induction_one_layer": {
-            name: in_context_accuracy(run) for name, run in one.items()
+            name: in_context_accuracy(run) for name, run in one_layer.items()
         },
         "induction_two_layers": {
-            name: in_context_accuracy(run) for name, run in two.items()
+            name: in_context_accuracy(run) for name, run in two_layers.items()
         },
         "induction_heads": heads,
         **by_run(joint, memories),
@@ -362,10 +362,10 @@ def probes(run: Run) -> Row:
     }
 
 
-def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
+def drawn(one_layer: Runs, two_layers: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
     drawn: Drawn = {}
-    ordinary = {"one layer": one, "two layers": two}
+    ordinary = {"one layer": one_layer, "two layers": two_layers}
     simplified = {"together": joint, "one by one": stages}
     panels = []
     for title, pair in (

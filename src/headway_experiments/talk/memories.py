@@ -179,7 +179,7 @@ def every_item(run: Run) -> Batch:
 def kept(runs: Runs) -> list[capacity.Kept]:
     """N log N at capacity."""
     counts = capacity.capacities(runs, shape, every_item, size)
-    return [replace(one, count=capacity.information(one.count)) for one in counts]
+    return [replace(model, count=capacity.information(model.count)) for model in counts]
 
 
 def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
@@ -348,12 +348,12 @@ _zipf = cache(memory.zipf)
 
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     """The capacity against parameters, and accuracies against the number of items."""
-    found = {"linear (d²)": kept(linear), "MLP (2 m d)": kept(with_mlp)}
-    if not any(one.is_bracketed for some in found.values() for one in some):
+    models = {"linear (d²)": kept(linear), "MLP (2 m d)": kept(with_mlp)}
+    if not any(model.is_bracketed for same in models.values() for model in same):
         return {}
     title = "Associations kept, N log N, against trained parameters"
     figure = draw_panels(
-        [capacity.capacity_panel(found, "N log N at 99 % accuracy, nats")]
+        [capacity.capacity_panel(models, "N log N at 99 % accuracy, nats")]
     )
     return {"associative-memory": (title, figure)}
 

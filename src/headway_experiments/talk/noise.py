@@ -143,11 +143,11 @@ def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float,
     batch = unseen(run)
     layers = matrices(model)
     truncation = Truncation(layers)
-    found = {}
+    probabilities = {}
     for fraction in fractions:
         with truncation.applied(Cut((len(layers) - 1,), "mlp", fraction)):
-            found[fraction] = said(model, task, batch)
-    return found
+            probabilities[fraction] = said(model, task, batch)
+    return probabilities
 
 
 @torch.no_grad()

@@ -189,16 +189,16 @@ def foretold(
     """
     ratios = {}
     by_kind = {}
-    seeds = grouped((one.seed, one) for one in known if one.is_bracketed)
+    seeds = grouped((model.seed, model) for model in known if model.is_bracketed)
     for seed, same in sorted(seeds.items()):
-        if len({one.mlp > 0 for one in same}) < 2:
+        if len({model.mlp > 0 for model in same}) < 2:
             continue  # without shapes of both kinds there are no two rates
         of_attention, of_mlp = rates(same)
         by_kind |= {f"attention,{seed}": of_attention, f"MLP,{seed}": of_mlp}
-        for one in traded:
-            if one.is_bracketed and one.seed == seed:
-                ratios[one.name] = one.count / (
-                    of_attention * one.attention + of_mlp * one.mlp
+        for model in traded:
+            if model.is_bracketed and model.seed == seed:
+                ratios[model.name] = model.count / (
+                    of_attention * model.attention + of_mlp * model.mlp
                 )
     return ratios, by_kind
 

@@ -99,17 +99,17 @@ def _values(odds: Sequence[Odds], rows: Sequence[int]) -> Tensor:
 
 
 def to_json(
-    found: Effects, counts: Mapping[str, int], about: Mapping[str, Any]
+    measured: Effects, counts: Mapping[str, int], about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Effects as plain data, every mean as six numbers.
 
     Args:
-        found: by kind of text.
+        measured: by kind of text.
         counts: how many texts there are of a kind.
         about: what was asked, and where it was computed.
     """
     effects = []
-    for kind, rows in found.items():
+    for kind, rows in measured.items():
         for cut, means in rows.items():
             line = {"kind": kind, **asdict(cut), "count": counts[kind]}
             for name, mean in means.items():

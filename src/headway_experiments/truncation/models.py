@@ -71,10 +71,10 @@ class Truncating:
         """
         ledger = self.ledger(folder)
         ledger.require_same()
-        there, n_layers = self.there(ledger)
+        done, n_layers = self.there(ledger)
         wanted = self.cuts.of(n_layers)
         return (
-            {cut: there[cut] for cut in wanted} if there.keys() >= set(wanted) else None
+            {cut: done[cut] for cut in wanted} if done.keys() >= set(wanted) else None
         )
 
     def there(self, ledger: Ledger) -> tuple[Lines, int]:
@@ -161,7 +161,7 @@ class Completer:
     @torch.no_grad()
     def __call__(self) -> list[Odds]:
         """The odds of every text, in order."""
-        found: dict[int, Odds] = {}
+        odds: dict[int, Odds] = {}
         for numbers in self.batches:
             prompts = [self.texts[number][0] for number in numbers]
             ids = torch.tensor(prompts, device=self.model.device)
@@ -169,8 +169,8 @@ class Completer:
             log_ps = out.logits[:, -1].float().log_softmax(-1)
             for number, row in zip(numbers, log_ps, strict=True):
                 answer, generic = row[self.texts[number][1]].tolist()
-                found[number] = Odds(answer, generic, row.max().item())
-        return [found[number] for number in range(len(self.texts))]
+                odds[number] = Odds(answer, generic, row.max().item())
+        return [odds[number] for number in range(len(self.texts))]
 
 
 def _tokens(model: LocalModel, text: Completion) -> tuple[list[int], list[int]]:

@@ -63,14 +63,14 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
     allowed = f"some of {', '.join(KINDS)}, all, or a JSONL file"
     require(len(asked) > 0, "prompts", "", allowed)
     ours = read_completions(Path(__file__).with_name("completions.jsonl"))
-    found: list[Completion] = []
+    texts: list[Completion] = []
     for name in asked:
         if name in (*KINDS, "all"):
-            found += [text for text in ours if name in (text.kind, "all")]
+            texts += [text for text in ours if name in (text.kind, "all")]
         else:
             require(is_file(name), "prompts", name, allowed)
-            found += read_completions(Path(name))
-    return list(dict.fromkeys(found))
+            texts += read_completions(Path(name))
+    return list(dict.fromkeys(texts))
 
 
 def read_completions(path: Path) -> list[Completion]:

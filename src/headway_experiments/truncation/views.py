@@ -22,11 +22,11 @@ LABELS = {
 SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
 
 
-def print_effects(found: Effects, counts: Mapping[str, int]) -> None:
+def print_effects(effects: Effects, counts: Mapping[str, int]) -> None:
     """A table per kind of text and set of weights: the change of the answer's log-odds,
     with half its 95 % interval, by layers and rank."""
     out = console()
-    for kind, rows in found.items():
+    for kind, rows in effects.items():
         intact = rows[INTACT]
         answer = f"p(answer) {intact['answer'].value:.3f}"
         generic = f"p(generic) {intact['generic'].value:.3f}"
@@ -62,12 +62,12 @@ def _span(layers: Sequence[int]) -> str:
     return ",".join(map(str, layers)) or "–"
 
 
-def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
+def draw_effects(effects: Effects, weights: str, span: str) -> "Figure":
     """A row per measure, a column per kind of text: means with intervals, layer by
     layer, a line for every fraction of the full rank."""
     panels = []
     for measure, label in LABELS.items():
-        for kind, rows in found.items():
+        for kind, rows in effects.items():
             sets = Axes.of(rows).spans[span]
             lowest = [layers[0] for layers in sets]
             series = _by_rank(rows, weights, sets, measure)
@@ -76,7 +76,7 @@ def draw_effects(found: Effects, weights: str, span: str) -> "Figure":
                 kind, series, SPANS[span], label, levels, limits=_around(lowest)
             )
             panels.append(panel)
-    return draw_panels(panels, columns=len(found))
+    return draw_panels(panels, columns=len(effects))
 
 
 def _around(layers: Sequence[int]) -> dict[str, tuple[float, float]]:

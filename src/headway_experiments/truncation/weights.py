@@ -39,7 +39,7 @@ def matrices(model: Transformer) -> list[Layer]:
 
     Each holds all heads of its layer.
     """
-    found: list[Layer] = []
+    layers: list[Layer] = []
     for block in model.layers:
         query, key, value = _weight(block.attn.qkv).chunk(3)
         layer = {
@@ -50,8 +50,8 @@ def matrices(model: Transformer) -> list[Layer]:
         }
         if block.mlp is not None:
             layer |= {"up": _weight(block.mlp.up), "down": _weight(block.mlp.down)}
-        found.append(layer)
-    return found
+        layers.append(layer)
+    return layers
 
 
 def layers_of(model: Any) -> list[nn.Module]:
@@ -79,7 +79,7 @@ def named_matrices(layers: Iterable[nn.Module]) -> list[Layer]:
     nearest at a rank is the same matrix transposed. Query, key and value that are
     packed head by head, as in GPT-NeoX, are left out.
     """
-    found: list[Layer] = []
+    made: list[Layer] = []
     for parts in (dict(layer.named_modules()) for layer in layers):
         known: dict[str, Tensor] = {}
         if PACKED in parts:
@@ -89,8 +89,8 @@ def named_matrices(layers: Iterable[nn.Module]) -> list[Layer]:
             for path in theirs:
                 if path in parts and name not in known:
                     known[name] = _weight(parts[path])
-        found.append(known)
-    return found
+        made.append(known)
+    return made
 
 
 def _weight(module: nn.Module) -> Tensor:

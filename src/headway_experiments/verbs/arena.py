@@ -47,15 +47,22 @@ def arena(
     seeds = values_of("planted", planted, int)
     for seed in seeds:
         require(0 <= seed < 2**31, "planted", seed, "from 0 to 2,147,483,647")
-    there = known(seeds, depth, strangers)
+    known_families = known(seeds, depth, strangers)
     for name in families:
-        require(name in there, "family", name, f"one of {', '.join(there)}")
-    chosen = families or [name for name, one in there.items() if one.missing is None]
-    asked = {name: there[name] for name in chosen}
+        require(
+            name in known_families,
+            "family",
+            name,
+            f"one of {', '.join(known_families)}",
+        )
+    chosen = families or [
+        name for name, family in known_families.items() if family.missing is None
+    ]
+    asked = {name: known_families[name] for name in chosen}
     rows = contest(out, asked, methods, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
-    for name, family in there.items():
+    for name, family in known_families.items():
         if name not in asked and not families:
             print(f"without the family {name}: {family.missing}")
     write_whole(out / "arena.md", page.encode())

@@ -69,10 +69,10 @@ def ask(
     place = language.place_of("ask", model, folder)
     asked = language.Asked(model, form, wanted, chains, n, seed)
     with terminal.counting("asked") as watch:
-        found = language.cells(
+        cells = language.cells(
             language.ask_local(asked, place, watch, device=device, say=print)
         )
-    print_cells(found)
+    print_cells(cells)
     write_json(place / "cells.json", language.summary(asked, place))
     print(f"answers and cells.json are in {place}")
 

@@ -90,12 +90,12 @@ def reproduce(
             for group in groups:
                 group.obtain(scale, place, None if judge_only else engine)
         judged = []
-        for one in experiments:
-            found, missing = measured(one, scale, place)
-            result_files.write(one.name, scale, found, missing, kept)
-            for drawn in draw(one, scale, place) if can_draw() else ():
+        for experiment in experiments:
+            measures, missing = measured(experiment, scale, place)
+            result_files.write(experiment.name, scale, measures, missing, kept)
+            for drawn in draw(experiment, scale, place) if can_draw() else ():
                 print(f"drawn in {drawn}")
-            judged += verdicts(one, scale, found, missing)
+            judged += verdicts(experiment, scale, measures, missing)
         print_verdicts([{scale: verdict} for verdict in judged])
         if scale == "smoke":
             print(

@@ -58,12 +58,12 @@ def truncate(
         with terminal.counting("cut") as watch:
             load = partial(LocalModel, model, "completion", device, print)
             lines = truncate_model(asked, load, place, watch)
-    found = effects(asked.texts, lines)
+    measured = effects(asked.texts, lines)
     counts = Counter(text.kind for text in asked.texts)
-    print_effects(found, counts)
+    print_effects(measured, counts)
     about = asked.ledger(place).about()
     del about["texts"]
-    write_json(place / "effects.json", to_json(found, counts, about))
+    write_json(place / "effects.json", to_json(measured, counts, about))
     print(f"truncation.jsonl and effects.json are in {place}")
     if can_draw():
         from headway.report.figures.style import save_both
@@ -71,6 +71,6 @@ def truncate(
         axes = Axes.of(lines)
         title = f"{Path(model).name} with weights cut to"
         for names, span in product(axes.weights, axes.spans):
-            figure = draw_effects(found, names, span)
+            figure = draw_effects(measured, names, span)
             stem = place / f"{names}-{span}"
             print(f"drawn in {save_both(figure, stem, f'{title} low rank')}")
