@@ -57,7 +57,9 @@ def opened(name: str, folder: Path, is_stranger: bool) -> tuple[nn.Module, Task]
     return module, task
 
 
-def reading(name: str, folder: Path, is_stranger: bool, seed: int, limit: str) -> Row:
+def reading(
+    name: str, folder: Path, is_stranger: bool, seed: int, limit: str = ""
+) -> Row:
     """The row of one model, read with one thread, with a limit of `blind` changed."""
     torch.set_num_threads(1)
     if limit:

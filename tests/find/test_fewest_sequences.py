@@ -51,13 +51,15 @@ def test_too_few_sequences_are_refused_before_a_model_is_asked_anything(function
 @pytest.mark.parametrize(
     ("words", "fewest"),
     [
-        (("circuit", "no-run", "--sequences", 7), 8),
-        (("circuit", "no-run", "--all", "--sequences", 7), 8),
-        (("circuit", "no-run", "--certify", "--sequences", 298), 299),
-        (("circuit", "no-run", "--certify", "--agreement", 0.9, "--sequences", 28), 29),
-        (("circuit", "no-run", "--sequences", 10**9), 8),
+        (("circuit", "--sequences", 7), 8),
+        (("circuit", "--all", "--sequences", 7), 8),
+        (("circuit", "--certify", "--sequences", 298), 299),
+        (("circuit", "--certify", "--agreement", 0.9, "--sequences", 28), 29),
+        (("circuit", "--sequences", 10**9), 8),
     ],
 )
-def test_the_command_line_refuses_them_before_it_opens_a_run(words, fewest):
-    said = refused(*words)
+def test_the_command_line_refuses_them_before_it_opens_a_run(words, fewest, tmp_path):
+    (tmp_path / "config.json").write_text("no config")
+    verb, *options = words
+    said = refused(verb, tmp_path, *options)
     assert re.search(rf"sequences = .*(from|at least) {fewest}\b", said)

@@ -1,6 +1,7 @@
 """Steps of the search, judged by losses that are written down."""
 
 import math
+import sys
 from unittest.mock import Mock
 
 import pytest
@@ -191,6 +192,21 @@ def test_changes_that_gain_nothing_to_first_order_are_not_tried(gain, is_taken):
 
     mechanism = mended_alone(Judge(by_path_a, gain=gain_of), ["a"])
     assert mechanism == (A if is_taken else NOTHING)
+
+
+def test_the_change_that_gains_most_to_first_order_is_judged_first(monkeypatch):
+    """One at a time, so that the first that helps is taken, though another helps
+    more.
+    """
+    monkeypatch.setattr(sys.modules[mended.__module__], "LIKELIEST", 1)
+    gains = {A: 1.0, B: 2.0}
+    losses = {A: 0.2, B: 0.4}
+
+    def rule(chosen):
+        return losses.get(chosen[LOWER], 1.0)
+
+    judge = Judge(rule, gain=lambda mechanism: gains.get(mechanism, 0.0))
+    assert mended_alone(judge, ["a", "b"]) == B
 
 
 def test_where_no_change_has_a_slope_all_are_tried():

@@ -118,7 +118,7 @@ class _Looking:
             sorted(mechanism.relations) if isinstance(mechanism, Paths) else list[str]()
         )
         pattern = mechanism if is_table else Paths(frozenset(names))
-        told = self.patterns.dense(pattern, head)[rows.sequence, rows.query]
+        told = self.patterns.dense(pattern, head)[rows.sequence, rows.query].float()
         common = rows.own.minimum(told)
         left = rows.own if is_table else rows.own - common
         masks = self.masks(rows)
@@ -126,7 +126,8 @@ class _Looking:
         for name in names:
             keys = self.keys(name, rows)
             rivals += rivals_of(name, keys, masks, rows.own, rows.counts)
-            same += alike(name, keys, masks)
+            if name not in self.relations.given:
+                same += alike(name, keys, masks)
         has_split = self.relations.of_tokens and not is_table
         return Look(
             head,

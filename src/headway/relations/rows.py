@@ -42,7 +42,7 @@ class AttentionRows:
         order = most.indices[most.values > 0].sort().values
         self.sequence = order // rows.shape[1]
         self.query = order % rows.shape[1]
-        counts = rows[self.sequence, self.query]
+        counts = rows[self.sequence, self.query].float()
         self.counts = counts / counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
         self.own = own[self.sequence, self.query].float()
 
