@@ -68,7 +68,7 @@ def answers(data, index, variant=0, sequence=0):
     return told
 
 
-PARTS = ("h1", ".answers", ".stage svg", ".says", ".choices", ".time")
+PARTS = ("h1", ".chips", ".answers", ".stage svg", ".says", ".choices", ".time")
 
 
 @pytest.mark.parametrize("address", ["", f"#cut={FIRST}"])
@@ -82,6 +82,19 @@ def test_the_first_screen_is_whole_also_of_a_link_to_a_cut(visit, learnt, addres
             box = seen.page.locator(part).first.bounding_box()
             assert 0 <= box["y"] <= height - box["height"], (width, part)
             assert 0 <= box["x"] <= width - box["width"], (width, part)
+
+
+def test_verdicts_are_chips_that_lead_to_their_reasons(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    signs = {True: "✓", False: "✗", None: "?"}
+    told = [f"{signs[one['holds']]} {one['name']}" for one in data["verdicts"]]
+    chips = seen.page.locator(".chip")
+    assert [" ".join(text.split()) for text in chips.all_text_contents()] == told
+    assert data["verdicts"][0]["because"] in chips.first.get_attribute("title")
+    chips.first.click()
+    top = "document.querySelector('#verdicts').getBoundingClientRect().top"
+    seen.wait_until(f"0 <= {top} && {top} < innerHeight / 2")
 
 
 def last_of(data):

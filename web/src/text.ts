@@ -26,3 +26,9 @@ export function ink(colour: number): string {
 
 /** Dashes that tell apart curves of one colour, and all curves in grey. */
 export const DASHES = ["", "7 3", "2 3", "8 3 2 3", "12 4", "5 3 1 3 1 3"];
+
+/** The sign, the words and the colour of a verdict. */
+export function verdictLook(holds: boolean | null): [string, string, string] {
+  if (holds === null) return ["?", "cannot be said", "soft"];
+  return holds ? ["✓", "holds", "good"] : ["✗", "does not hold", "bad"];
+}
