@@ -95,7 +95,7 @@ def sources_of(place: str) -> list[str]:
 
 
 CAPS = {
-    "src/headway": Cap(109163, 6.11, 0.030),
+    "src/headway": Cap(110002, 6.11, 0.031),
     "src/headway/*": Cap(3891, 5.95, 0.013),
     "src/headway/dynamics": Cap(2965, 5.59, 0.028),
     "src/headway/find": Cap(8672, 6.74, 0.093),
@@ -103,7 +103,7 @@ CAPS = {
     "src/headway/models": Cap(12424, 6.15, 0.020),
     "src/headway/relations": Cap(5232, 8.80, 0.056),
     "src/headway/replace": Cap(10230, 6.24, 0.041),
-    "src/headway/report": Cap(15767, 5.94, 0.027),
+    "src/headway/report": Cap(16606, 5.94, 0.034),
     "src/headway/sweeps": Cap(4080, 5.56, 0.018),
     "src/headway/tasks": Cap(11298, 6.08, 0.024),
     "src/headway/terminal": Cap(5089, 5.91, 0.031),

@@ -57,7 +57,7 @@ def answers(data, index, variant=0, sequence=0):
     steps = data["answer_steps"]
     nearest = min(range(len(steps)), key=lambda i: abs(steps[i] - index))
     start = (variant * len(steps) + nearest) * len(questions)
-    given = unpacked(shown["answers"], -1).tolist()[start:]
+    given = unpacked(shown["answers"]["given"], -1).tolist()[start:]
     hops = data["task"]["hops"]
     position = questions[0]["position"]
     told = []
@@ -95,6 +95,13 @@ def test_verdicts_are_chips_that_lead_to_their_reasons(visit, learnt):
     chips.first.click()
     top = "document.querySelector('#verdicts').getBoundingClientRect().top"
     seen.wait_until(f"0 <= {top} && {top} < innerHeight / 2")
+
+
+def test_the_legend_names_what_is_drawn_alone(visit, learnt):
+    told = visit(learnt).words(".says")
+    assert "Colour: the symbol it carries" in told
+    assert "s₀, s₁ …: places" in told
+    assert not re.search("Colour: the head|band|hollow", told)
 
 
 def last_of(data):

@@ -37,11 +37,11 @@ def headline(findings: Findings) -> str:
             f"This {model} solves the task without attention paths: nothing is "
             "explained."
         )
-    clauses = [_carried(discovery, model), *_changed(discovery), *_failed(discovery)]
+    clauses = [_carried(discovery), *_changed(discovery), *_failed(discovery)]
     return f"{typeset(findings.task.title)}: {'; '.join(clauses)}."
 
 
-def _carried(discovery: Discovery, model: str) -> str:
+def _carried(discovery: Discovery) -> str:
     """The share of the model's answers that the circuit alone gives."""
     judgement = discovery.evidence.judgement
     share = discovery.evidence.likeness.circuit.agreement
@@ -49,7 +49,7 @@ def _carried(discovery: Discovery, model: str) -> str:
         share = 1 - max(cost.answers for cost in judgement.enough.values())
     parts, are_several = _parts_of(discovery.circuit)
     carry = "carry" if are_several else "carries"
-    return f"{parts} {carry} {_share(share)} of this {model}'s answers"
+    return f"{parts} {carry} {_share(share)} of the answers"
 
 
 def _changed(discovery: Discovery) -> Iterator[str]:

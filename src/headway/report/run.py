@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import Finding, to_json
+from headway.judge.roles import symbol_order
 from headway.judge.text import evidence_lines, head_lines
 from headway.judge.verdicts import verdicts
 from headway.report import schema
+from headway.report.answers import numbered
 from headway.report.circuit import circuit_data, evidence, minimum, stream
 from headway.report.curves import accuracies, dated, losses
 from headway.report.examples import Memory, examples
@@ -76,6 +78,9 @@ def run_page(
         without=without,
         circuit=circuit_data(findings, shown.cells),
         answer_steps=shown.answer_steps,
+        cuts=numbered(shown.cuts, findings.paths),
+        cut_steps=shown.cut_steps,
+        first=findings.shown.start,
         sequences=shown.sequences,
         attention=shown.attention,
         verdicts=verdicts_of(findings),
@@ -93,11 +98,12 @@ def run_page(
 
 
 def _task_data(task: Task) -> schema.Task:
-    colours = symbol_colours(task)
+    colours = symbol_colours(task) if symbol_order(task) else {}
     return schema.Task(
         reading=typeset(task.reading),
+        of_tokens=task.vocabulary is not None,
         loss=task.targets.loss_name,
-        hops=[Hop(typeset(hop), colours[hop]) for hop in task.hops],
+        hops=[Hop(typeset(hop), colours.get(hop, 0)) for hop in task.hops],
         references=task.references(),
     )
 
