@@ -186,3 +186,71 @@ def test_where_words_have_no_room_they_are_slanted(visit, homes, width):
     for box in boxes(seen, ".token .slanted"):
         assert box["x"] >= stage["x"] - 1
         assert box["y"] + box["height"] <= stage["y"] + stage["height"] + 1
+
+
+PARTS = ("h1", ".chips", ".answers", ".stage", ".says", ".choices", ".time")
+SIZES = [(320, 560), (375, 667), (390, 844), (1280, 720), (1920, 1080)]
+
+
+@pytest.mark.parametrize("page", ["heads", "homes"])
+def test_nothing_lies_under_anything(visit, request, page):
+    seen = visit(request.getfixturevalue(page))
+    for width, height in SIZES:
+        seen.look(width, "light", height)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        parts = {part: seen.page.locator(part).first.bounding_box() for part in PARTS}
+        for (one, box), (other, under) in combinations(parts.items(), 2):
+            assert not overlap(box, under), (width, one, other)
+        for box in boxes(seen, ".stage svg"):
+            assert box["height"] <= parts[".stage"]["height"] + 1, width
+
+
+PLAYED = """() => new Promise((done) => {
+  const looks = new Set();
+  const look = (left) => {
+    const parts = '.stage, .says, .time, .slot, .label rect';
+    const boxes = [...document.querySelectorAll(parts)]
+      .map((one) => one.getBoundingClientRect())
+      .map(({x, y, width, height}) => [x, y, width, height].map(Math.round));
+    looks.add(boxes.join());
+    document.querySelector('#when').dispatchEvent(
+      new KeyboardEvent('keydown', {key: 'ArrowLeft', bubbles: true}));
+    if (left) requestAnimationFrame(() => requestAnimationFrame(() => look(left - 1)));
+    else done([...looks]);
+  };
+  look(4);
+})"""
+"""The ways in which things lie on the page while time goes by."""
+
+
+@pytest.mark.parametrize("page", ["heads", "homes"])
+def test_nothing_moves_while_time_goes_by(visit, request, page):
+    seen = visit(request.getfixturevalue(page))
+    for width in (320, 1280):
+        seen.look(width, "light")
+        seen.go_to(3)
+        assert len(seen.page.evaluate(PLAYED)) == 1
+        assert seen.words(".step") == "step 0"
+
+
+FRAME = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>frame</title>
+<link rel="icon" href="data:,"><main id="app"><div></div></main>
+<iframe src="{address}?embed=circuit" width="320" height="200"></iframe>
+<script>
+addEventListener("message", ({{data, source}}) => {{
+  const frame = document.querySelector("iframe");
+  if (source === frame.contentWindow) frame.height = data.headwayHeight;
+}});
+</script></html>"""
+
+
+def test_an_embedded_circuit_reports_its_height(browser, heads, tmp_path):
+    file = tmp_path / "frame.html"
+    file.write_text(FRAME.format(address=heads.file.as_uri()), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.frame_locator("iframe").locator(".time").wait_for()
+    page.wait_for_function("document.querySelector('iframe').height > 400")
+    scrolls = "document.documentElement.scrollHeight - innerHeight"
+    assert page.frames[1].evaluate(scrolls) <= 0
+    page.close()

@@ -22,6 +22,12 @@ async function start(script: HTMLElement, target: HTMLElement): Promise<void> {
   target.replaceChildren();
   mount(App, { target, props: { view } });
   if (page.live) void follow(view, page.live);
+  if (parent !== window) new ResizeObserver(tellHeight).observe(document.body);
+}
+
+/** Tell the page around this one, if there is one, how high this is. */
+function tellHeight(): void {
+  parent.postMessage({ headwayHeight: Math.ceil(document.body.scrollHeight) }, "*");
 }
 
 interface Model {
