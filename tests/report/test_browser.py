@@ -298,6 +298,51 @@ def test_maps_are_read_cell_by_cell(visit, two_hops):
         assert float(told) == pytest.approx(share)
 
 
+def test_a_map_names_tokens_at_both_margins_and_lights_the_arrow(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    labels = data["sequences"][0]["labels"]
+    one = next(path for path in data["circuit"]["paths"] if path["key"] == FIRST)
+    row, column = one["cells"][0][0]
+    head = data["attention"]["heads"].index([one["layer"], one["head"]])
+    a_map = seen.page.locator(".map").nth(head)
+    cells = a_map.locator(".cells")
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    seen.page.mouse.move(
+        box["x"] + (column + 0.5) * box["width"] / len(labels),
+        box["y"] + (row + 0.5) * box["height"] / len(labels),
+    )
+    seen.settle()
+    pointed = a_map.locator(".margins .pointed").all_text_contents()
+    assert sorted(pointed) == sorted([labels[row], labels[column]])
+    assert a_map.locator(".margins text").count() > len(labels)
+    assert a_map.locator(".cross").count() == 2
+    assert seen.page.locator(".arrow.pointed").get_attribute("data-path") == FIRST
+
+
+def test_curves_show_values_and_set_the_step(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    chart = seen.page.locator(".chart", has_text="attention along each path")
+    chart.scroll_into_view_if_needed()
+    box = chart.locator("svg").bounding_box()
+    at = {"x": 44 + 0.5 * (box["width"] - 12 - 44), "y": 80}
+    chart.locator("svg").hover(position=at)
+    seen.settle()
+    first = data["steps"][0]
+    middle = first + 0.25 * (data["end"] - first)  # steps are by square roots
+    nearest = min(data["steps"], key=lambda step: abs(step - middle))
+    told = chart.locator("svg").text_content()
+    assert f"at step {nearest:,}" in told
+    for curve in data["along"]:
+        value = next(value for step, value in curve["points"] if step == nearest)
+        (shown,) = re.findall(rf"{re.escape(curve['name'])} (\d\.\d+)", told)
+        assert float(shown) == pytest.approx(value, rel=0.01)
+    chart.locator("svg").click(position=at)
+    assert seen.shown()["step"] == f"step {nearest:,}"
+
+
 def table_of_paths(seen):
     return seen.page.locator("figure.table", has_text="emerges at step").first
 
