@@ -382,6 +382,17 @@ def test_a_drawing_is_kept_and_needs_nothing_else(visit, learnt, tmp_path):
         assert "var(" not in "".join(element.attrib.values())
 
 
+def test_a_drawing_is_kept_on_white_paper_whatever_the_theme_is(
+    visit, learnt, tmp_path
+):
+    light, dark = (
+        visit(learnt, color_scheme=scheme).kept("circuit as SVG", tmp_path)
+        for scheme in ("light", "dark")
+    )
+    assert "background: rgb(255, 255, 255)" in light
+    assert dark == light
+
+
 def test_a_picture_is_kept_at_twice_its_size(visit, learnt, tmp_path):
     seen = visit(learnt)
     box = seen.page.locator(".stage svg").bounding_box()
