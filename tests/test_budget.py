@@ -104,7 +104,7 @@ def sources_of(place: str) -> list[str]:
 
 
 CAPS = {
-    "src/headway": Cap(112098, 6.05, 0.029),
+    "src/headway": Cap(113123, 6.05, 0.029),
     "src/headway/*": Cap(4092, 5.96, 0.013),
     "src/headway/dynamics": Cap(2973, 5.59, 0.028),
     "src/headway/find": Cap(9650, 6.46, 0.101),
@@ -112,7 +112,7 @@ CAPS = {
     "src/headway/models": Cap(12436, 6.14, 0.020),
     "src/headway/relations": Cap(6921, 7.07, 0.006),
     "src/headway/replace": Cap(10283, 6.25, 0.040),
-    "src/headway/report": Cap(15581, 5.93, 0.027),
+    "src/headway/report": Cap(16606, 5.93, 0.034),
     "src/headway/sweeps": Cap(4080, 5.73, 0.018),
     "src/headway/tasks": Cap(11310, 6.07, 0.024),
     "src/headway/terminal": Cap(5102, 5.91, 0.031),
@@ -120,7 +120,7 @@ CAPS = {
     "src/headway/training": Cap(13908, 5.84, 0.019),
     "src/headway/verbs": Cap(2215, 4.94, 0.000),
     "benchmarks": Cap(8872, 8.00, 0.127),
-    "tests": Cap(None, 6.83, 0.037),
+    "tests": Cap(None, 6.85, 0.037),
     "src/headway_experiments": Cap(63240, 6.49, 0.044),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""

@@ -15,6 +15,8 @@ export default defineConfig({
   plugins: [svelte(), inPage],
   build: {
     target: "es2022",
+    // These know light-dark(); for older ones it would follow the system's theme alone.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     outDir: "../src/headway/report",
     emptyOutDir: false,
     modulePreload: false,

@@ -57,7 +57,7 @@ def answers(data, index, variant=0, sequence=0):
     steps = data["answer_steps"]
     nearest = min(range(len(steps)), key=lambda i: abs(steps[i] - index))
     start = (variant * len(steps) + nearest) * len(questions)
-    given = unpacked(shown["answers"], -1).tolist()[start:]
+    given = unpacked(shown["answers"]["given"], -1).tolist()[start:]
     hops = data["task"]["hops"]
     position = questions[0]["position"]
     told = []
@@ -68,7 +68,7 @@ def answers(data, index, variant=0, sequence=0):
     return told
 
 
-PARTS = ("h1", ".answers", ".stage svg", ".says", ".choices", ".time")
+PARTS = ("h1", ".chips", ".answers", ".stage svg", ".says", ".choices", ".time")
 
 
 @pytest.mark.parametrize("address", ["", f"#cut={FIRST}"])
@@ -82,6 +82,26 @@ def test_the_first_screen_is_whole_also_of_a_link_to_a_cut(visit, learnt, addres
             box = seen.page.locator(part).first.bounding_box()
             assert 0 <= box["y"] <= height - box["height"], (width, part)
             assert 0 <= box["x"] <= width - box["width"], (width, part)
+
+
+def test_verdicts_are_chips_that_lead_to_their_reasons(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    signs = {True: "✓", False: "✗", None: "?"}
+    told = [f"{signs[one['holds']]} {one['name']}" for one in data["verdicts"]]
+    chips = seen.page.locator(".chip")
+    assert [" ".join(text.split()) for text in chips.all_text_contents()] == told
+    assert data["verdicts"][0]["because"] in chips.first.get_attribute("title")
+    chips.first.click()
+    top = "document.querySelector('#verdicts').getBoundingClientRect().top"
+    seen.wait_until(f"0 <= {top} && {top} < innerHeight / 2")
+
+
+def test_the_legend_names_what_is_drawn_alone(visit, learnt):
+    told = visit(learnt).words(".says")
+    assert "Colour: the symbol it carries" in told
+    assert "s₀, s₁ …: places" in told
+    assert not re.search("Colour: the head|band|hollow", told)
 
 
 def last_of(data):
@@ -278,6 +298,51 @@ def test_maps_are_read_cell_by_cell(visit, two_hops):
         assert float(told) == pytest.approx(share)
 
 
+def test_a_map_names_tokens_at_both_margins_and_lights_the_arrow(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    labels = data["sequences"][0]["labels"]
+    one = next(path for path in data["circuit"]["paths"] if path["key"] == FIRST)
+    row, column = one["cells"][0][0]
+    head = data["attention"]["heads"].index([one["layer"], one["head"]])
+    a_map = seen.page.locator(".map").nth(head)
+    cells = a_map.locator(".cells")
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    seen.page.mouse.move(
+        box["x"] + (column + 0.5) * box["width"] / len(labels),
+        box["y"] + (row + 0.5) * box["height"] / len(labels),
+    )
+    seen.settle()
+    pointed = a_map.locator(".margins .pointed").all_text_contents()
+    assert sorted(pointed) == sorted([labels[row], labels[column]])
+    assert a_map.locator(".margins text").count() > len(labels)
+    assert a_map.locator(".cross").count() == 2
+    assert seen.page.locator(".arrow.pointed").get_attribute("data-path") == FIRST
+
+
+def test_curves_show_values_and_set_the_step(visit, learnt):
+    seen = visit(learnt)
+    data = data_of(learnt)
+    chart = seen.page.locator(".chart", has_text="attention along each path")
+    chart.scroll_into_view_if_needed()
+    box = chart.locator("svg").bounding_box()
+    at = {"x": 44 + 0.5 * (box["width"] - 12 - 44), "y": 80}
+    chart.locator("svg").hover(position=at)
+    seen.settle()
+    first = data["steps"][0]
+    middle = first + 0.25 * (data["end"] - first)  # steps are by square roots
+    nearest = min(data["steps"], key=lambda step: abs(step - middle))
+    told = chart.locator("svg").text_content()
+    assert f"at step {nearest:,}" in told
+    for curve in data["along"]:
+        value = next(value for step, value in curve["points"] if step == nearest)
+        (shown,) = re.findall(rf"{re.escape(curve['name'])} (\d\.\d+)", told)
+        assert float(shown) == pytest.approx(value, rel=0.01)
+    chart.locator("svg").click(position=at)
+    assert seen.shown()["step"] == f"step {nearest:,}"
+
+
 def table_of_paths(seen):
     return seen.page.locator("figure.table", has_text="emerges at step").first
 
@@ -315,6 +380,17 @@ def test_a_drawing_is_kept_and_needs_nothing_else(visit, learnt, tmp_path):
         _, _, tag = element.tag.rpartition("}")
         assert tag not in ("style", "script", "foreignObject")
         assert "var(" not in "".join(element.attrib.values())
+
+
+def test_a_drawing_is_kept_on_white_paper_whatever_the_theme_is(
+    visit, learnt, tmp_path
+):
+    light, dark = (
+        visit(learnt, color_scheme=scheme).kept("circuit as SVG", tmp_path)
+        for scheme in ("light", "dark")
+    )
+    assert "background: rgb(255, 255, 255)" in light
+    assert dark == light
 
 
 def test_a_picture_is_kept_at_twice_its_size(visit, learnt, tmp_path):

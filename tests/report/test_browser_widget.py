@@ -80,8 +80,11 @@ def test_it_is_closed_off_follows_the_theme_and_can_be_taken_away(notebook):
     seen, _ = notebook
     scheme = "getComputedStyle(document.querySelector('#cell')).colorScheme"
     assert seen.page.evaluate(scheme) == "dark"
+    ink = "getComputedStyle(document.querySelector('#cell')).color"
+    assert seen.page.evaluate(ink) == "rgb(228, 231, 234)"
     seen.page.evaluate("document.body.dataset.jpThemeLight = 'true'")
     seen.wait_until(f"{scheme} === 'light'")
+    assert seen.page.evaluate(ink) == "rgb(27, 31, 36)"
     assert not seen.page.locator(".plainlist, #take").count()
     assert seen.page.evaluate("!document.querySelector('head style')")
     seen.page.evaluate("remove()")

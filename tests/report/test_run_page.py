@@ -166,7 +166,8 @@ def test_answers_are_those_of_the_checkpoints(run):
         right = are_right(run, step, batch)
         for number, shown in enumerate(data["sequences"]):
             questions = shown["questions"]
-            told = unpacked(shown["answers"], len(right), len(steps), len(questions))
+            size = len(right), len(steps), len(questions)
+            told = unpacked(shown["answers"]["given"], *size)
             for j, question in enumerate(questions):
                 query = question["position"] - task.length + task.n_read
                 is_right = right[:, number, query, question["hop"]].tolist()
@@ -281,43 +282,68 @@ def test_every_verdict_is_shown_with_its_reason_and_what_is_next(finished):
         assert data.because == typeset(verdict.because)
 
 
-def test_the_headline_says_what_came_out(run):
+def test_the_headline_says_that_the_task_was_not_solved(run):
     assert "did not solve the task" in page_data(report(run))["summary"][0]
+
+
+FREE = {"answers": 0.0, "sequences": 0.0, "changed": 0.0, "rise": 0.0}
+COSTLY = {"answers": 0.8, "sequences": 1.0, "changed": 0.9, "rise": 0.5}
+
+
+@pytest.fixture
+def solved_run(run):
+    """A run that solved its task by a circuit with all verdicts yes, by its files."""
     told = {"step": 99, "val_loss": 0.01, "partial": {"x_1": 0.01}}
-    line, outcome = {**run.metrics()[-1], **told}, {**run.outcome(), **told}
+    line = {**run.metrics()[-1], **told}
+    outcome = {**run.outcome(), **told}
     lengthened(run, told["step"])
     run = Run.open(run.folder)
     run.append_metrics(line)
     run.write("outcome.json", outcome)
-    data = page_data(report(run))
-    assert [v["name"] for v in data["verdicts"]] == [*NAMES]
+    with_costs(run, enough={"all else exchanged": FREE}, heads=[], rows={})
+    paths = run.read("circuit.json")["evidence"]["judgement"]["paths"]
+    with_costs(run, paths=dict.fromkeys(paths, COSTLY))
+    return run
+
+
+def with_costs(run, **costs):
+    """Writes other costs into a run's circuit."""
     circuit = run.read("circuit.json")
-    judgement = circuit["evidence"]["judgement"]
-    free = {"answers": 0.0, "sequences": 0.0, "changed": 0.0, "rise": 0.0}
-    costly = {"answers": 0.8, "sequences": 1.0, "changed": 0.9, "rise": 0.5}
-    judgement["enough"] = {"all else exchanged": free}
-    judgement |= {
-        "heads": [],
-        "rows": {},
-        "paths": dict.fromkeys(judgement["paths"], costly),
-    }
+    circuit["evidence"]["judgement"] |= costs
     run.write("circuit.json", circuit)
-    data = page_data(report(run))
-    assert "change any one and answers change" in data["summary"][0]
-    assert "enough: yes; with all else exchanged" in " ".join(data["summary"])
+
+
+def test_the_page_shows_verdicts_and_costs_as_they_are_in_the_file(solved_run):
+    data = page_data(report(solved_run))
+    assert [v["name"] for v in data["verdicts"]] == [*NAMES]
     assert all(verdict["holds"] for verdict in data["verdicts"])
+    assert "enough: yes; with all else exchanged" in " ".join(data["summary"])
     assert all(row[3] == 0.9 for row in data["evidence"]["rows"])
-    judgement["rows"] = {"L0.H0": costly}
-    run.write("circuit.json", circuit)
-    assert "; something beside them votes, too." in page_data(report(run))["summary"][0]
-    judgement["rows"] = {}
-    # Others do what the path does.
-    judgement["paths"][next(iter(judgement["paths"]))] = free
-    run.write("circuit.json", circuit)
-    assert page_data(report(run))["summary"][0].endswith(" attention paths.")
-    judgement["enough"] = {"all else exchanged": costly}
-    run.write("circuit.json", circuit)
-    assert "does not account for it" in page_data(report(run))["summary"][0]
+
+
+def headline_of(run):
+    return page_data(report(run))["summary"][0]
+
+
+def test_the_headline_counts_answers(solved_run):
+    assert "attention paths carry 100 % of the answers; " in headline_of(solved_run)
+    assert headline_of(solved_run).endswith("changing any one changes 80 % or more.")
+    enough = {"all else exchanged": FREE | {"answers": 0.0204}}
+    with_costs(solved_run, enough=enough)
+    assert "attention paths carry 97.9 % of the answers" in headline_of(solved_run)
+
+
+def test_the_headline_names_every_verdict_that_fails(solved_run):
+    with_costs(solved_run, rows={"L0.H0": COSTLY})
+    assert headline_of(solved_run).endswith("; the circuit is not complete.")
+    with_costs(solved_run, enough={"all else exchanged": COSTLY})
+    told = headline_of(solved_run)
+    assert told.endswith("; the circuit is not enough and not complete.")
+    paths = solved_run.read("circuit.json")["evidence"]["judgement"]["paths"]
+    with_costs(solved_run, rows={}, paths=paths | dict.fromkeys([*paths][:1], FREE))
+    told = headline_of(solved_run)
+    assert told.endswith("is not enough and not without spare parts.")
+    assert "changing any one" not in told
 
 
 def test_without_paths_nothing_is_to_be_dated(run):

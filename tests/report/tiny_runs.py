@@ -77,3 +77,15 @@ def taken_apart(folder: Path, config: RunConfig) -> Run:
         run.write("circuit.json", found.to_json())
         emergence(run, found, sequences=8)
     return run
+
+
+def with_heads(
+    folder: Path, task: Task, n_heads: int, paths: dict[Head, tuple[str, ...]]
+) -> Run:
+    """A run of two layers that learnt nothing, with such paths given as its circuit."""
+    run = train(tiny_config(task, n_heads=n_heads), folder)
+    given = dict[Head, Mechanism]((head, Uniform()) for head in heads_of(run))
+    given |= {head: Paths(frozenset(names)) for head, names in paths.items()}
+    found = discover(run, circuit=Circuit(given), threshold=ANY_LOSS, sequences=8)
+    run.write("circuit.json", found.to_json())
+    return run

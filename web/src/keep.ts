@@ -34,8 +34,19 @@ const LOOKS = [
   "paint-order", "opacity", "display", "font-family", "font-size", "font-weight", "text-anchor",
 ];
 
-/** A drawing as a file of its own, as it looks now. */
+/** A drawing as a file of its own, as it looks now, but on white paper whatever the theme is. */
 function standalone(svg: SVGSVGElement): string {
+  const root = document.documentElement;
+  const theme = root.style.colorScheme;
+  root.style.colorScheme = "light";
+  try {
+    return asItLooks(svg);
+  } finally {
+    root.style.colorScheme = theme;
+  }
+}
+
+function asItLooks(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
   [svg, ...svg.querySelectorAll("*")].forEach((element, i) => {
@@ -44,7 +55,7 @@ function standalone(svg: SVGSVGElement): string {
     for (const name of LOOKS) copies[i].style.setProperty(name, look.getPropertyValue(name));
     for (const name of ["class", "data-path", "role", "tabindex"]) copies[i].removeAttribute(name);
   });
-  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  copy.style.background = "#ffffff";
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return new XMLSerializer().serializeToString(copy);
 }

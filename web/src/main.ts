@@ -22,6 +22,12 @@ async function start(script: HTMLElement, target: HTMLElement): Promise<void> {
   target.replaceChildren();
   mount(App, { target, props: { view } });
   if (page.live) void follow(view, page.live);
+  if (parent !== window) new ResizeObserver(tellHeight).observe(document.body);
+}
+
+/** Tell the page around this one, if there is one, how high this is. */
+function tellHeight(): void {
+  parent.postMessage({ headwayHeight: Math.ceil(document.body.scrollHeight) }, "*");
 }
 
 interface Model {
@@ -55,10 +61,11 @@ export async function render({ model, el }: { model: Model; el: HTMLElement }) {
   styled(root);
   const page = JSON.parse(model.get("_data") as string) as RunPage;
   const view = new View(await prepared(page));
-  const follow = () => view.show(
-    model.get("step") as number | null, view.sequence, view.query,
-    model.get("path") as string | null, model.get("cut") as boolean,
-  );
+  const follow = () => view.take({
+    step: model.get("step") as number | null,
+    path: model.get("path") as string | null,
+    cut: model.get("cut") as boolean,
+  });
   follow();
   view.tell = (traits: Traits) => {
     const changed = Object.entries(traits).filter(([name, value]) => model.get(name) !== value);

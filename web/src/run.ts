@@ -1,4 +1,4 @@
-import type { CircuitPath, Page, RunPage, Sequence } from "../data";
+import type { Answers, CircuitPath, Page, RunPage, Sequence } from "../data";
 
 /** Bytes that Python packed, gzip as base64; none of an empty text. */
 async function unpacked(text: string): Promise<Uint8Array> {
@@ -27,8 +27,21 @@ export interface Ground {
 /** A sequence with its packed numbers unpacked. */
 export interface Example extends Ground {
   sequence: Sequence;
-  answers: Uint8Array;
+  /** Of the model as it is, and without every path. */
+  answers: Told;
+  /** Without several paths at once. */
+  together: Told;
   along: Uint8Array;
+}
+
+/** Answers, and their probabilities if they have some. */
+export interface Told {
+  given: Uint8Array;
+  chances: Uint8Array;
+}
+
+async function told({ given, chances }: Answers): Promise<Told> {
+  return { given: await unpacked(given), chances: await unpacked(chances) };
 }
 
 export interface Prepared {
@@ -50,7 +63,8 @@ async function example(page: RunPage, sequence: Sequence, index: number): Promis
     sequence,
     edges: edgesOf(page.circuit?.paths ?? [], index),
     queries: [...new Set(sequence.questions.map((question) => question.position))],
-    answers: await unpacked(sequence.answers),
+    answers: await told(sequence.answers),
+    together: await told(sequence.together),
     along: await unpacked(sequence.along),
   };
 }

@@ -26,3 +26,26 @@ export function ink(colour: number): string {
 
 /** Dashes that tell apart curves of one colour, and all curves in grey. */
 export const DASHES = ["", "7 3", "2 3", "8 3 2 3", "12 4", "5 3 1 3 1 3"];
+
+/** The sign, the words and the colour of a verdict. */
+export function verdictLook(holds: boolean | null): [string, string, string] {
+  if (holds === null) return ["?", "cannot be said", "soft"];
+  return holds ? ["✓", "holds", "good"] : ["✗", "does not hold", "bad"];
+}
+
+let ruler: CanvasRenderingContext2D | null = null;
+
+/** How wide a text is in drawings, in pixels. */
+export function measured(text: string, bold = false): number {
+  ruler ??= document.createElement("canvas").getContext("2d")!;
+  ruler.font = `${bold ? 700 : 400} 12px system-ui, "Segoe UI", Roboto, Arial, sans-serif`;
+  return ruler.measureText(text).width;
+}
+
+/** A text, its end left out if it is wider. */
+export function fitted(text: string, width: number, bold = false): string {
+  if (measured(text, bold) <= width) return text;
+  const letters = [...text];
+  while (letters.length > 1 && measured(`${letters.join("")}…`, bold) > width) letters.pop();
+  return `${letters.join("").trimEnd()}…`;
+}

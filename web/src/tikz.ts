@@ -33,7 +33,7 @@ export function tikz(view: View): string {
     `(${(COLUMN * column).toFixed(2)},${(LAYER * layer).toFixed(2)})`;
   const arrows = edges.flatMap((edge) => {
     const { key, colour, label } = view.paths[edge.path];
-    if (key === view.cut) return [];
+    if (view.cuts.includes(key)) return [];
     const look = way.has(edge) ? `headway${colour < 0 ? "none" : colour}` : "headwaynone!50";
     const width = way.has(edge) ? 0.4 + 1.8 * view.along(edge) : 0.2 + 0.4 * view.along(edge);
     return [

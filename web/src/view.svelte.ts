@@ -17,7 +17,7 @@ export class View {
   at = $state(0);
   sequence = $state(0);
   query = $state(0);
-  cut = $state<string | null>(null);
+  cuts = $state.raw<string[]>([]);
   chosen = $state<string | null>(null);
   pointed = $state<string | null>(null);
   playing = $state(false);
@@ -28,7 +28,7 @@ export class View {
 
   constructor(prepared: Prepared) {
     this.prepared = prepared;
-    this.show(null, 0, null, null, false);
+    this.show(null, 0, null, []);
   }
 
   get run(): RunPage {
@@ -60,6 +60,22 @@ export class View {
     return this.pointed ?? this.chosen;
   }
 
+  /** The last path that was chosen, and whether it is cut. */
+  get traits(): Traits {
+    const cut = this.chosen !== null && this.cuts.includes(this.chosen);
+    return { step: this.step, path: this.chosen, cut };
+  }
+
+  /** Take over what a notebook says. */
+  take({ step, path, cut }: Traits): void {
+    const now = this.traits;
+    if (path !== now.path || cut !== now.cut) {
+      this.chosen = this.path(path)?.key ?? null;
+      this.cuts = cut && this.chosen ? [this.chosen] : [];
+    }
+    if (step !== null) this.at = nearest(this.steps, step);
+  }
+
   path(key: string | null): CircuitPath | null {
     return this.paths.find((path) => path.key === key) ?? null;
   }
@@ -81,9 +97,18 @@ export class View {
     this.pointed = key || null;
   };
 
-  /** Cut a path, or heal it if it is cut. */
-  toggle(key: string | null): void {
-    this.cut = this.chosen = this.cut === key ? null : key;
+  /** Cut a path beside what is cut already, or heal it if it is. */
+  toggle(key: string): void {
+    const isCut = this.cuts.includes(key);
+    this.cuts = isCut ? this.cuts.filter((one) => one !== key) : [...this.cuts, key];
+    this.chosen = this.cuts.at(-1) ?? null;
+    this.changed();
+  }
+
+  /** Heal all that is cut. */
+  heal(): void {
+    this.cuts = [];
+    this.chosen = null;
     this.changed();
   }
 
@@ -93,21 +118,40 @@ export class View {
     return (along[this.at * edges.length + number] ?? 0) / 100;
   }
 
-  /** The answers at a position, hop by hop, at the nearest step that has some, with what is cut;
-   * null if one is not known. */
+  /** The answers with what is cut, at the nearest step that has some; null if this cut was not
+   * tried. */
+  told = $derived.by(() => {
+    if (!this.example) return null;
+    const { answers, together, sequence } = this.example;
+    const numbers = this.paths.flatMap(({ key }, i) => (this.cuts.includes(key) ? [i] : []));
+    const several = numbers.length > 1;
+    const kept = several ? this.run.cut_steps : this.run.answer_steps;
+    const cut = several
+      ? this.run.cuts.findIndex((set) => String(set) === String(numbers))
+      : 1 + (numbers[0] ?? -1);
+    if (cut < 0 || !kept.length) return null;
+    const at = nearest(kept, this.at);
+    const start = (cut * kept.length + at) * sequence.questions.length;
+    return { ...(several ? together : answers), start, step: this.steps[kept[at]] };
+  });
+
+  /** The answers at a position, hop by hop; null if one is not known. */
   answers(position: number) {
-    const { answers, sequence } = this.example!;
-    const variant = 1 + this.paths.findIndex(({ key }) => key === this.cut);
-    const kept = this.run.answer_steps;
-    const row = (variant * kept.length + nearest(kept, this.at)) * sequence.questions.length;
+    const { sequence } = this.example!;
     return sequence.questions
-      .map(({ hop, answer, ...question }, i) => ({
-        ...question,
-        ...this.run.task.hops[hop],
-        given: sequence.names[answers[row + i]] ?? null,
-        wanted: sequence.names[answer],
-        right: answers[row + i] === answer,
-      }))
+      .map(({ hop, answer, ...question }, i) => {
+        const given = this.told?.given[this.told.start + i] ?? 255;
+        const chance = this.told?.chances[this.told.start + i];
+        return {
+          ...question,
+          ...this.run.task.hops[hop],
+          known: this.told !== null,
+          given: sequence.names[given] ?? null,
+          chance: chance === undefined ? null : chance / 100,
+          wanted: sequence.names[answer],
+          right: given === answer,
+        };
+      })
       .filter((question) => question.position === position);
   }
 
@@ -115,7 +159,7 @@ export class View {
   renew(prepared: Prepared): void {
     const [step, wasLast] = [this.step, this.at === this.last];
     this.prepared = prepared;
-    this.show(wasLast ? null : step, this.sequence, this.query, this.chosen, this.cut !== null);
+    this.show(wasLast ? null : step, this.sequence, this.query, this.cuts);
   }
 
   readAddress(): void {
@@ -124,19 +168,18 @@ export class View {
       const text = given.get(name) ?? "";
       return /^\d{1,15}$/.test(text) ? +text : null;
     };
-    this.show(count("step"), (count("sequence") ?? 1) - 1, count("asked"), given.get("cut"), true);
+    const sequence = (count("sequence") ?? 1) - 1;
+    this.show(count("step"), sequence, count("asked"), given.getAll("cut"));
   }
 
-  /** Show a step, a sequence, a query and a path, cut or whole; or what is nearest to them. */
-  show(
-    step: number | null, sequence: number, query: number | null, path: string | null, cut: boolean,
-  ): void {
+  /** Show a step, a sequence, a query and cuts; or what is nearest to them. */
+  show(step: number | null, sequence: number, query: number | null, cuts: string[]): void {
     this.at = step === null ? this.last : nearest(this.steps, step);
     this.sequence = Math.max(0, Math.min(sequence, this.prepared.examples.length - 1));
     const asked = query ?? this.fullest(this.sequence);
     this.query = Math.max(0, Math.min(asked, (this.example?.queries.length ?? 1) - 1));
-    this.chosen = this.path(path)?.key ?? null;
-    this.cut = cut ? this.chosen : null;
+    this.cuts = [...new Set(cuts)].filter((key) => this.path(key));
+    this.chosen = this.cuts.at(-1) ?? null;
   }
 
   /** The number of a sequence's query that most arrows lead to, the first of several. */
@@ -152,13 +195,13 @@ export class View {
     if (this.at < this.last) parts.set("step", String(this.step));
     if (this.sequence) parts.set("sequence", String(this.sequence + 1));
     if (this.query !== this.fullest(this.sequence)) parts.set("asked", String(this.query));
-    if (this.cut) parts.set("cut", this.cut);
+    for (const key of this.cuts) parts.append("cut", key);
     return Object.assign(new URL(location.href), { hash: String(parts) }).href;
   }
 
   /** Tell a notebook at once; write the address at rest, as browsers refuse it every frame. */
   private changed(): void {
-    this.tell?.({ step: this.step, path: this.chosen, cut: this.cut !== null });
+    this.tell?.(this.traits);
     clearTimeout(this.resting);
     if (this.tell || this.playing || !/^(https?|file):$/.test(location.protocol)) return;
     this.resting = window.setTimeout(() => history.replaceState(null, "", this.address), REST);

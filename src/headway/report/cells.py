@@ -17,8 +17,9 @@ from headway.judge import Discovery
 from headway.judge.roles import cast_of
 from headway.replace import Circuit
 from headway.report.findings import Findings
+from headway.report.headline import headline
 from headway.report.labels import setting_of
-from headway.report.run import headline, summary
+from headway.report.run import summary
 from headway.text import counted
 from headway.training import Run
 

@@ -2,6 +2,7 @@
 along it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from headway.dynamics import Timeline
@@ -57,12 +58,12 @@ def circuit_data(findings: Findings, cells: Cells | None = None) -> Circuit | No
     if cells is not None:
         lost = lost_without(task, paths, findings.causal) or {}
     cells = cells or _in_chain(task, paths)
+    names = _names_at_arrows(task, findings.discovery)
     shown = list[CircuitPath]()
     for path in paths:
         lost_here = lost.get(path, NOTHING_LOST)
-        shown.append(
-            _path_data(path, looks[path], cells.get(path.relation, []), lost_here)
-        )
+        leads = cells.get(path.relation, [])
+        shown.append(_path_data(path, names[path], looks[path], leads, lost_here))
     return Circuit(
         layers=findings.run.config.model.n_layers,
         places=_place_data(task),
@@ -81,8 +82,23 @@ def _place_data(task: Task) -> list[Place]:
     return data
 
 
+def _names_at_arrows(task: Task, discovery: Discovery) -> dict[AttentionPath, str]:
+    """What tells each path from others drawn beside it: its head, if the layer has
+    several, and its relation, unless the roles that it joins stand below their columns.
+    """
+    roles = {place.role for place in places(task)}
+    heads = Counter(layer for layer, _ in discovery.circuit.mechanisms)
+    names: dict[AttentionPath, str] = {}
+    for path in discovery.circuit.paths:
+        words = [f"H{path.head}"] if heads[path.layer] > 1 else []
+        if not roles.issuperset(path.relation.ends or ("",)):
+            words.append(typeset(path.relation))
+        names[path] = " · ".join(words)
+    return names
+
+
 def _path_data(
-    path: AttentionPath, look: Look, leads: Leads, lost: Lost
+    path: AttentionPath, name: str, look: Look, leads: Leads, lost: Lost
 ) -> CircuitPath:
     """A path, its look, where it leads, and what is lost without it."""
     return CircuitPath(
@@ -90,6 +106,7 @@ def _path_data(
         layer=path.layer,
         head=path.head,
         label=typeset(str(path)),
+        name=name,
         colour=look.colour,
         carries=[typeset(symbol) for symbol in look.carries],
         cells=leads,

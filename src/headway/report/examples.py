@@ -8,19 +8,23 @@ from collections.abc import Sequence as Sequential
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Int, UInt8
 from torch import Tensor
 
-from headway.dynamics.emergence import EMERGES_AT
 from headway.judge.roles import places, position_labels
-from headway.models import Tappable, attention_patterns
+from headway.models import attention_patterns
 from headway.relations import Edges
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import chain_letter
-from headway.replace.ablation import Bench
-from headway.replace.mechanism import KnockOut
-from headway.replace.subject import with_tap
 from headway.report import schema
+from headway.report.answers import (
+    Answers,
+    Cut,
+    answers_to,
+    hundredths,
+    n_set_steps,
+    sets_of,
+)
 from headway.report.circuit import Cells, Leads
 from headway.report.curves import thinned
 from headway.report.findings import EXAMPLES, Findings
@@ -57,14 +61,13 @@ class Snapshot:
         attention: of the followed heads on some of the examples, in hundredths.
         along: attention along the circuit's paths in every example, cell by cell, in
             hundredths.
-        answers: the model's, and those without each path: a token, or for vectors the
-            query that asks for the nearest; -1 for none. None where answers are not
-            kept.
+        answers: the model's, those without each path, and perhaps those without
+            several; None where answers are not kept.
     """
 
     attention: UInt8[Tensor, "sequence head query key"]
     along: list[UInt8[Tensor, " cell"]]
-    answers: Int[Tensor, "variant sequence query hop"] | None
+    answers: Answers | None
 
 
 Memory = dict[tuple[object, ...], Snapshot]
@@ -82,6 +85,8 @@ class Examples:
     steps: list[int]
     cells: Cells = field(default_factory=dict)
     answer_steps: list[int] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    cut_steps: list[int] = field(default_factory=list)
     sequences: list[schema.Sequence] = field(default_factory=list)
     attention: Attention | None = None
 
@@ -102,29 +107,65 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
     memory = {} if memory is None else memory
     batch = findings.sequences.part(slice(EXAMPLES))
     cells = leads(findings, batch, findings.paths)
-    answer_steps = thinned(range(len(steps)), _most_answer_steps(findings, batch))
-    count = _n_with_maps(findings, len(steps))
+    plan = _plan(findings, batch, len(steps))
     snapshots = list[Snapshot]()
     for i, step in enumerate(steps):
-        key = _memory_key(findings, step, i in answer_steps, count)
+        cuts = plan.at(i)
+        key = _memory_key(findings, step, len(cuts), plan.n_with_maps)
         if key not in memory:
-            memory[key] = _look(findings, batch, cells, step, i in answer_steps, count)
+            memory[key] = _look(findings, batch, cells, step, cuts, plan.n_with_maps)
         snapshots.append(memory[key])
     return Examples(
         steps=steps,
         cells=cells,
-        answer_steps=answer_steps,
-        sequences=_sequences(findings, batch, snapshots),
+        answer_steps=plan.answer_steps,
+        cuts=plan.sets,
+        cut_steps=plan.cut_steps,
+        sequences=_sequences(findings, batch, snapshots, plan),
         attention=_maps(findings, snapshots),
     )
 
 
-def _most_answer_steps(findings: Findings, batch: Batch) -> int:
-    """The most checkpoints for which answers are kept."""
-    n_variants = 1 + len(findings.paths)
+@dataclass(frozen=True)
+class Plan:
+    """What is looked at, at which of a page's steps.
+
+    Attributes:
+        singles: nothing, and every path alone.
+        sets: several paths each.
+        answer_steps: for which the answers to `singles` are kept, as indices.
+        cut_steps: those of them for which the answers to `sets` are kept, too.
+        n_with_maps: the examples of which attention is kept.
+    """
+
+    singles: list[Cut]
+    sets: list[Cut]
+    answer_steps: list[int]
+    cut_steps: list[int]
+    n_with_maps: int
+
+    def at(self, step: int) -> list[Cut]:
+        """The cuts that are answered at a step."""
+        if step not in self.answer_steps:
+            return []
+        return self.singles + self.sets * (step in self.cut_steps)
+
+
+def _plan(findings: Findings, batch: Batch, n_steps: int) -> Plan:
+    """As many steps and cuts as there is room for."""
+    paths = findings.paths
+    singles: list[Cut] = [(), *((path,) for path in paths)]
     n_asked = int(findings.task.targets.asked(batch.targets).sum())
-    n_answers = max(1, n_variants * n_asked)
-    return min(MOST_FORWARDS // n_variants, MOST_ANSWERS // n_answers)
+    n_answers = max(1, len(singles) * n_asked)
+    most = min(MOST_FORWARDS // len(singles), MOST_ANSWERS // n_answers)
+    answer_steps = thinned(range(n_steps), most)
+    sets = sets_of(paths, n_asked)
+    n_kept = n_set_steps(sets, n_asked)
+    cut_steps = answer_steps[-1:]
+    if n_kept > 1:
+        cut_steps = thinned(answer_steps, n_kept)
+    count = _n_with_maps(findings, n_steps)
+    return Plan(singles, sets, answer_steps, cut_steps if sets else [], count)
 
 
 def _room(findings: Findings) -> int:
@@ -146,12 +187,12 @@ def _n_with_maps(findings: Findings, n_steps: int) -> int:
 
 
 def _memory_key(
-    findings: Findings, step: int, with_answers: bool, count: int
+    findings: Findings, step: int, n_cuts: int, count: int
 ) -> tuple[object, ...]:
     """The key of a snapshot, with the time of its checkpoint."""
     file = findings.run.checkpoint_path(step)
     changed = file.stat().st_mtime_ns if is_there(file) else 0
-    return step, changed, with_answers, count, *findings.followed_heads, *findings.paths
+    return step, changed, n_cuts, count, *findings.followed_heads, *findings.paths
 
 
 def _maps(findings: Findings, snapshots: Sequential[Snapshot]) -> Attention:
@@ -165,19 +206,34 @@ def _maps(findings: Findings, snapshots: Sequential[Snapshot]) -> Attention:
 
 
 def _sequences(
-    findings: Findings, batch: Batch, snapshots: Sequential[Snapshot]
+    findings: Findings, batch: Batch, snapshots: Sequential[Snapshot], plan: Plan
 ) -> list[schema.Sequence]:
     """The examples, with the answers and the attention along paths at all
     checkpoints.
     """
-    known = [shot.answers for shot in snapshots if shot.answers is not None]
-    answers = torch.stack(known, dim=1)
+    to_one, to_sets = _answers(snapshots, plan)
     sequences = list[schema.Sequence]()
     for i in range(len(batch.inputs)):
         along = torch.stack([shot.along[i] for shot in snapshots])
         example = batch.part(slice(i, i + 1))
-        sequences.append(_sequence(findings, example, answers[:, :, i], along))
+        told = [[answers.of(i) for answers in steps] for steps in (to_one, to_sets)]
+        sequences.append(_sequence(findings, example, told, along))
     return sequences
+
+
+def _answers(
+    snapshots: Sequential[Snapshot], plan: Plan
+) -> tuple[list[Answers], list[Answers]]:
+    """The answers to single cuts, step by step, and those to sets of them."""
+    n_singles = len(plan.singles)
+    to_one = list[Answers]()
+    to_sets = list[Answers]()
+    for i, shot in enumerate(snapshots):
+        if shot.answers is not None:
+            to_one.append(shot.answers.part(slice(n_singles)))
+        if shot.answers is not None and i in plan.cut_steps:
+            to_sets.append(shot.answers.part(slice(n_singles, None)))
+    return to_one, to_sets
 
 
 @torch.no_grad()
@@ -186,7 +242,7 @@ def _look(
     batch: Batch,
     cells: Cells,
     step: int,
-    with_answers: bool,
+    cuts: list[Cut],
     count: int,
 ) -> Snapshot:
     """Looks at the examples with the eyes of one checkpoint; `count` of them have
@@ -199,7 +255,7 @@ def _look(
     followed = patterns[:count, list(layers), list(heads)]
     even = 2 * (50 * followed).round()
     along = _along_paths(findings.paths, cells, hundredths(patterns))
-    answers = _answers_without_paths(findings, batch, model) if with_answers else None
+    answers = answers_to(findings.task, batch, model, cuts) if cuts else None
     return Snapshot(hundredths(even / 100), along, answers)
 
 
@@ -217,43 +273,6 @@ def _along_paths(
         at = torch.tensor(indices, dtype=torch.long).reshape(-1, 4)
         along.append(pattern[at.unbind(1)])
     return along
-
-
-def _answers_without_paths(
-    findings: Findings, batch: Batch, model: Tappable
-) -> Int[Tensor, "variant sequence query hop"]:
-    """The answers of a model, and those with the attention along each path at zero."""
-    task = findings.task
-    bench = Bench(with_tap(model, task), task, batch)
-    cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in findings.paths]
-    outputs = torch.cat(
-        [bench.outputs([{}, *cut], part) for part in bench.parts], dim=1
-    )
-    return torch.stack([_answers(task, batch, variant) for variant in outputs])
-
-
-def _answers(
-    task: Task, batch: Batch, outputs: Float[Tensor, "sequence query output"]
-) -> Int[Tensor, "sequence query hop"]:
-    """The answers in some outputs (see `Snapshot`)."""
-    targets = task.targets
-    wanted = batch.targets
-    chosen = targets.answers(outputs, wanted)
-    if isinstance(targets, Tokens):
-        return chosen[..., 0].long().cpu()
-    # A vector is told by the query that asks for just that one.
-    is_chosen = chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)
-    nearest = is_chosen.all(-1).int().argmax(2)
-    # Where a sequence asks for a single one, that is nearest however far it is.
-    n_asked = targets.asked(wanted).sum(1, keepdim=True)
-    is_near = targets.each(outputs, wanted) < EMERGES_AT
-    astray = (n_asked < 2).expand(nearest.shape) & ~is_near
-    return nearest.masked_fill(astray, -1).cpu()
-
-
-def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:
-    """Shares between 0 and 1, rounded."""
-    return (100 * shares).round().clamp(0, 100).to(torch.uint8).cpu()
 
 
 def packed(values: UInt8[Tensor, "..."]) -> str:
@@ -307,21 +326,23 @@ class Standing:
 def _sequence(
     findings: Findings,
     example: Batch,
-    answers: Int[Tensor, "variant step query hop"],
+    told: Sequential[Sequential[Answers]],
     along: UInt8[Tensor, "step cell"],
 ) -> schema.Sequence:
-    """One of the examples."""
+    """One of the examples.
+
+    Args:
+        findings: of the run.
+        example: the sequence.
+        told: the answers to single cuts step by step, and those to sets of them.
+        along: attention along paths.
+    """
     task = findings.task
     shown = findings.shown
     standing = Standing(task, example)
-    of_tokens = isinstance(task.targets, Tokens)
-    first = task.length - task.n_read - shown.start
-    asked = task.targets.asked(example.targets)[0].nonzero().tolist()
-    questions = list[Question]()
-    for query, hop in asked:
-        right = int(example.targets[0, query, hop]) if of_tokens else query
-        questions.append(Question(first + query, hop, standing.number(right, hop)))
-    coded = _coded(standing, answers, asked)
+    questions = _questions(findings, example, standing)
+    asked = task.targets.asked(example.targets)[0].nonzero()
+    answers, together = (_packed_answers(standing, steps, asked) for steps in told)
     names = list(standing.numbers)
     if len(names) > MOST_NAMES:
         names[MOST_NAMES:] = ["…"]
@@ -332,22 +353,46 @@ def _sequence(
         chains=[standing.chains.get(position) for position in shown],
         questions=questions,
         names=names,
-        answers=packed(coded.T.contiguous()),
+        answers=answers,
+        together=together,
         along=packed(along),
     )
 
 
-def _coded(
-    standing: Standing,
-    answers: Int[Tensor, "variant step query hop"],
-    asked: list[list[int]],
-) -> UInt8[Tensor, "question answer"]:
-    """The numbers of the answers to every question."""
-    coded = list[list[int]]()
-    for query, hop in asked:
-        given = answers[..., query, hop].flatten().tolist()
-        coded.append([standing.number(answer, hop) for answer in given])
-    return torch.tensor(coded, dtype=torch.uint8)
+def _questions(
+    findings: Findings, example: Batch, standing: Standing
+) -> list[Question]:
+    """The questions of a sequence, with what is right."""
+    task = findings.task
+    of_tokens = isinstance(task.targets, Tokens)
+    first = task.length - task.n_read - findings.shown.start
+    questions = list[Question]()
+    for query, hop in task.targets.asked(example.targets)[0].nonzero().tolist():
+        right = int(example.targets[0, query, hop]) if of_tokens else query
+        questions.append(Question(first + query, hop, standing.number(right, hop)))
+    return questions
+
+
+def _packed_answers(
+    standing: Standing, steps: Sequential[Answers], asked: Int[Tensor, "question two"]
+) -> schema.Answers:
+    """The answers [cut, step, question] to all questions of a sequence, and their
+    probabilities.
+    """
+    if not steps:
+        return schema.Answers("", "")
+    queries, hops = asked.cpu().unbind(1)
+    given = torch.stack([answers.given for answers in steps], dim=1)
+    told = given[..., queries, hops]
+    coded = torch.zeros_like(told, dtype=torch.uint8)
+    for i, hop in enumerate(hops.tolist()):
+        numbers = [standing.number(one, hop) for one in told[..., i].flatten().tolist()]
+        coded[..., i] = torch.tensor(numbers, dtype=torch.uint8).view_as(coded[..., i])
+    known = [answers.chances for answers in steps if answers.chances is not None]
+    if not known:
+        return schema.Answers(packed(coded), "")
+    chances = torch.stack(known, dim=1)[..., queries, hops]
+    return schema.Answers(packed(coded), packed(chances.contiguous()))
 
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:

@@ -6,14 +6,16 @@ from typing import Any, Literal
 
 from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import Finding, to_json
+from headway.judge.roles import symbol_order
 from headway.judge.text import evidence_lines, head_lines
 from headway.judge.verdicts import verdicts
-from headway.replace import Circuit
 from headway.report import schema
+from headway.report.answers import numbered
 from headway.report.circuit import circuit_data, evidence, minimum, stream
 from headway.report.curves import accuracies, dated, losses
 from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
+from headway.report.headline import headline
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
 from headway.report.looks import symbol_colours
@@ -76,6 +78,9 @@ def run_page(
         without=without,
         circuit=circuit_data(findings, shown.cells),
         answer_steps=shown.answer_steps,
+        cuts=numbered(shown.cuts, findings.paths),
+        cut_steps=shown.cut_steps,
+        first=findings.shown.start,
         sequences=shown.sequences,
         attention=shown.attention,
         verdicts=verdicts_of(findings),
@@ -93,11 +98,12 @@ def run_page(
 
 
 def _task_data(task: Task) -> schema.Task:
-    colours = symbol_colours(task)
+    colours = symbol_colours(task) if symbol_order(task) else {}
     return schema.Task(
         reading=typeset(task.reading),
+        of_tokens=task.vocabulary is not None,
         loss=task.targets.loss_name,
-        hops=[Hop(typeset(hop), colours[hop]) for hop in task.hops],
+        hops=[Hop(typeset(hop), colours.get(hop, 0)) for hop in task.hops],
         references=task.references(),
     )
 
@@ -126,58 +132,6 @@ def _versions(findings: Findings) -> dict[str, str]:
 
 def _as_json(data: Any) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False)
-
-
-def headline(findings: Findings) -> str:
-    """The outcome, in one sentence."""
-    outcome = findings.outcome
-    discovery = findings.discovery
-    if outcome and outcome["status"] != "done":
-        return f"Training failed: {outcome['message']}"
-    if not findings.metrics:
-        return "Training has not been evaluated yet."
-    loss = rounded(findings.loss or 0.0)
-    if outcome is None:
-        return f"Training has not ended; the validation loss so far is {loss}."
-    n_layers = findings.run.config.model.n_layers
-    model = f"{n_layers}-layer model"
-    if not findings.solved:
-        return (
-            f"This {model} did not solve the task: the validation loss ended at {loss}."
-        )
-    if discovery is None:
-        return f"This {model} solves the task, with a validation loss of {loss}."
-    if not discovery.circuit.useful_heads:
-        return (
-            f"This {model} solves the task without attention paths: nothing is "
-            "explained."
-        )
-    parts = _parts_of(discovery.circuit)
-    holds = {verdict.name: verdict.holds for verdict in verdicts(discovery)}
-    if not holds["enough"]:
-        return (
-            f"This {model} solves the task; the circuit found, of {parts}, does "
-            "not account for it."
-        )
-    title = typeset(findings.task.title)
-    rest = ""
-    if holds["nothing spare"] and len(discovery.circuit.paths) > 1:
-        rest = "; change any one and answers change"
-    if holds["complete"] is False:
-        rest += "; something beside them votes, too"
-    return f"{title}: this {model} does it with {parts}{rest}."
-
-
-def _parts_of(circuit: Circuit) -> str:
-    """The parts of a circuit, counted: its paths, and its heads that attend by
-    table.
-    """
-    paths = counted(len(circuit.paths), "attention path")
-    if not circuit.tabled_heads:
-        return paths
-    tabled = counted(len(circuit.tabled_heads), "head")
-    tabled += " that no relation in words explains"
-    return f"{paths} and {tabled}" if circuit.paths else tabled
 
 
 def summary(findings: Findings) -> Iterator[str]:

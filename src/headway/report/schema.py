@@ -71,7 +71,7 @@ class Hop:
     """Something that a query must predict."""
 
     label: str  #: as it is printed
-    colour: int  #: 0 to 6, that of the symbol that it asks for
+    colour: int  #: 0 to 6, that of the symbol that it asks for; 0 if none is known
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ class Task:
     """The task of a run."""
 
     reading: str  #: how to read a sequence, in sentences
+    of_tokens: bool  #: whether a position holds a token, rather than a vector
     loss: str  #: what losses are, such as `MSE`
     hops: list[Hop]  #: what is asked for, in chain order
     references: dict[
@@ -103,6 +104,9 @@ class CircuitPath:
     layer: int  #: of the head
     head: int  #: its number in the layer
     label: str  #: head and relation as they are printed
+    #: what stands at its arrow: its head if the layer has several, and its relation
+    #: unless that joins two places; perhaps empty
+    name: str
     #: 0 to 6, of the symbol carried that is nearest to the answer, or of the head where
     #: no symbols are known; -1 if the path brings nothing new
     colour: int
@@ -141,6 +145,21 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """Answers in one sequence, one byte each, [cut, step, question].
+
+    By gzip, as base64; empty if there are none.
+    """
+
+    #: indices into the names of the sequence; 255 where a vector is nowhere near the
+    #: only one that it could be
+    given: str
+    #: the probabilities of these answers, in hundredths; empty of vectors, which have
+    #: none
+    chances: str
+
+
+@dataclass(frozen=True)
 class Sequence:
     """A held-out sequence. Positions are counted from the first that is shown."""
 
@@ -152,12 +171,12 @@ class Sequence:
     #: what is right or was answered, as it is printed; of very many, the last stands
     #: for all others
     names: list[str]
-    #: one byte an answer, an index into the names, [variant, step, question]; by gzip,
-    #: as base64. The first variant is the model as it is, then comes one for every path
-    #: of the circuit, the model with the attention along that path at zero; steps are
-    #: the answer steps of the page. 255 where a vector is nowhere near the only one
-    #: that it could be.
-    answers: str
+    #: of the model as it is, and then with the attention along every path of the
+    #: circuit at zero, at the answer steps of the page
+    answers: Answers
+    #: with the attention along all paths of a set at zero, for every set of `cuts` of
+    #: the page, at its `cut_steps`
+    together: Answers
     #: attention along paths, one byte a value, in hundredths, [step, cell], at every
     #: step of the page, the cells of the first path first; by gzip, as base64
     along: str
@@ -227,7 +246,12 @@ class RunPage(PageBase):
     without: list[Curve]
     circuit: Circuit | None  #: what the heads do; None if that is not known
     answer_steps: list[int]  #: for which answers are kept, as indices into the steps
+    #: sets of several paths that can be cut at once, each by the numbers of its paths;
+    #: empty if the paths are too many
+    cuts: list[list[int]]
+    cut_steps: list[int]  #: for which these are answered, as indices into the steps
     sequences: list[Sequence]  #: the examples
+    first: int  #: the first position of a sequence that is shown
     attention: Attention | None  #: of heads on them; None if there is none to show
     verdicts: list[Verdict]  #: on the circuit
     evidence: Table | None  #: what every path is needed for, a row per path
