@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headway.models import Transformer as Transformer
     from headway.models import TransformerConfig as TransformerConfig
     from headway.models import tapped as tapped
+    from headway.programs import program as program
     from headway.replace import Circuit as Circuit
     from headway.replace import patch as patch
     from headway.replace import patch_all as patch_all

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import Field, dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -34,6 +34,11 @@ MAKES = {"draw", "assemble", "relations", "shallower"}
 """Methods of headway's tasks that make the same tensors, whatever default type is set.
 Those of a user's do so where headway calls them, and elsewhere as the user has set
 it."""
+
+
+TokensAre = Literal["symbols", "ordered", "numbers"]
+"""What may be done with tokens: they can be told apart; or compared by size, too; or
+added and subtracted, too."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,13 @@ class Task(ABC):
         if self.tokens is None:
             return None
         return len(self.tokens)
+
+    @property
+    def tokens_are(self) -> TokensAre:
+        """Whether tokens are symbols alone, have an order, or are numbers: what a
+        program may do with them.
+        """
+        return "symbols"
 
     def token_name(self, token: int) -> str:
         """A token as it is shown: its name, if it has one, else its number."""
