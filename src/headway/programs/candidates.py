@@ -179,6 +179,9 @@ def _leaves(pool: Pool, rows: Rows) -> Iterator[Expression]:
         yield Expression("({} - 1)", "token", (token,))
     if rows.tokens_are == "numbers":
         modulo = int(rows.answers.max()) + 1
+        for one in pool.of_kind("count"):
+            if one.expression.form.startswith("total("):
+                yield Expression(f"({{}} % {modulo})", "token", (one.expression,))
         for first, second in combinations(tokens, 2):
             both = (first, second)
             yield Expression("({} + {})", "token", both)

@@ -81,7 +81,9 @@ class JudgedProgram:
             return "no program of the model: too many answers differ"
         if self.does_follow:
             return "the model's program"
-        return "a program for the task, not the model's"
+        names = " ".join(name for one in self.unfollowed for name in one.heads)
+        why = f"it does not follow {names}" if names else "forced heads move no answer"
+        return f"a program for the task, not the model's: {why}"
 
     def save(self, file: str | Path) -> None:
         """Writes the program as a Python file that needs numpy alone."""
@@ -89,7 +91,7 @@ class JudgedProgram:
 
     def __str__(self):
         matches = f"matches {self.matches:.3f} of {self.sequences} sequences"
-        lines = [self.program.text, "", f"{self.verdict}: {matches}"]
+        lines = [self.program.text, "", self.verdict, matches]
         for one in self.follows:
             names = " ".join(one.heads)
             share = "hardly an answer moves"

@@ -114,6 +114,8 @@ class Pool:
                     form = f"{name}({{}}, {{}})"
                     parts = (select, one.expression)
                     yield Expression(form, "token", parts, 2.0)
+        if self.ordered:
+            yield Expression("total({}, {})", "count", (select, TOKEN), 2.0)
         for condition in counted:
             yield Expression("count({}, {})", "count", (select, condition))
 
