@@ -1,5 +1,4 @@
-"""Programs of models: do they match, do they follow, how long are they, how long does
-it take?
+"""Programs of models: do they match and follow, and how long are they?
 
 python benchmarks/programs.py [--runs RUN …] [--depths 1 2 3] [--seeds 3] [--mutated]
 [--out FILE]; of compiled models, and of runs with their circuits. With --mutated, each
