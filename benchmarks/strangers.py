@@ -35,7 +35,7 @@ class NextTokens(Task):
     language: Literal["dyck2", "tomita4"] = "dyck2"
     longest: int = 20
 
-    ordered = False  # letters
+    tokens_are = "symbols"
 
     @property
     def vocabulary(self) -> int:

@@ -31,6 +31,11 @@ class ModularAddition(Task):
         """The numbers below p, and the sign `=`."""
         return self.p + 1
 
+    @property
+    def tokens_are(self):
+        """What a program may do with them: add them, too."""
+        return "numbers"
+
     def draw(self, count, generator):
         """Draw a and b."""
         return (

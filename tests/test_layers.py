@@ -27,6 +27,7 @@ ROOMS = [
     {"training"},
     {"replace"},
     {"judge"},
+    {"programs"},
     {"find"},
     {"dynamics"},
     {"recipes"},
@@ -162,8 +163,8 @@ needs.
 NAMES = """
 IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens
 TrainingConfig Transformer TransformerConfig Vectors certify check_task depend
-discover emergence every_circuit fast figure minimum_layers own patch patch_all resume
-sweep tapped train widget write_report
+discover emergence every_circuit fast figure minimum_layers own patch patch_all program
+resume sweep tapped train widget write_report
 """
 
 

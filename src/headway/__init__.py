@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headway.models import Transformer as Transformer
     from headway.models import TransformerConfig as TransformerConfig
     from headway.models import tapped as tapped
+    from headway.programs import program as program
     from headway.replace import Circuit as Circuit
     from headway.replace import patch as patch
     from headway.replace import patch_all as patch_all
@@ -53,6 +54,7 @@ HOMES = {
     "find": "discover every_circuit",
     "judge": "certify",
     "models": "Transformer TransformerConfig tapped",
+    "programs": "program",
     "replace": "Circuit patch patch_all",
     "report": "write_report",
     "report.cells": "widget",

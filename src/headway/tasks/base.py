@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import Field, dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -32,6 +32,11 @@ MAKES = {"draw", "assemble", "relations", "shallower"}
 """Methods of headway's tasks that make the same tensors, whatever default type is set.
 Those of a user's do so where headway calls them, and elsewhere as the user has set
 it."""
+
+
+TokensAre = Literal["symbols", "ordered", "numbers"]
+"""What may be done with tokens: they can be told apart; or compared by size, too; or
+added and subtracted, too."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,8 @@ class Task(ABC):
         else:
             edges = self.relations(batch)
             own = {name: path for name, path in edges.items() if path.use == "path"}
-        composed = Composed(batch.inputs, tokens, ahead, own, self.ordered)
+        is_ordered = self.tokens_are != "symbols"
+        composed = Composed(batch.inputs, tokens, ahead, own, is_ordered)
         if edges and not any(relation.use == "stay" for relation in edges.values()):
             edges = {**edges, "own position": own_position(batch.inputs)}
         return Related(edges, composed)
@@ -211,11 +217,13 @@ class Task(ABC):
         return len(self.tokens)
 
     @property
-    def ordered(self) -> bool:
-        """True if one token is larger than another, as numbers are; by default if
-        tokens have no names. Else no head is said to look at larger or smaller ones.
+    def tokens_are(self) -> TokensAre:
+        """Whether tokens are symbols alone, have an order, or are numbers.
+
+        By default those without names have an order, as numbers do, and those with
+        names have none: nothing is said to look at larger ones.
         """
-        return self.tokens is None
+        return "ordered" if self.tokens is None else "symbols"
 
     def token_name(self, token: int) -> str:
         """A token as it is shown: its name, if it has one, else its number."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from headway.errors import require
 from headway.fields import AtLeastOne, Positive, require_allowed
 from headway.text import command
 from headway.verbs import opened, require_goes_with, require_runs
@@ -23,6 +24,7 @@ HOW = {
         "trials",
         "step",
         "circuit",
+        "program",
     ),
     "--all": ("threshold", "ablation", "way", "trials", "sequences", "most", "circuit"),
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
@@ -41,6 +43,7 @@ def circuit(
     trials: bool | None = None,
     step: int | None = None,
     circuit: Path | None = None,
+    program: Path | None = None,
     all: bool = False,
     most: AtLeastOne | None = None,
     certify: bool = False,
@@ -82,6 +85,8 @@ def circuit(
         step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one; or to
             certify, instead of the run's own.
+        program: a Python file to write the circuit to, as a program that runs without
+            the model; it is printed, too, with its verdicts. Of one run alone.
         all: find every minimal circuit.
         most: with --all, the most sets of paths to judge; by default 50,000.
         certify: certify on how many of all sequences circuit and model agree at least.
@@ -99,6 +104,8 @@ def circuit(
     asked = "--certify" if certify else "--all" if all else "a search"
     require_goes_with(given, asked, *HOW[asked])
     how = {name: given[name] for name in HOW[asked] if name in given}
+    if program is not None:
+        require(len(runs) == 1, "program", str(program), "of one run alone")
     if certify:
         require_sequences(
             how.get("agreement", 0.99), how.get("confidence", 0.95), sequences
@@ -137,7 +144,8 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
     from headway.replace import compare
 
     doing = "measuring the circuit" if "circuit" in how else "finding the circuit"
-    of_search = {name: value for name, value in how.items() if name != "most"}
+    beside = ("most", "program")
+    of_search = {name: value for name, value in how.items() if name not in beside}
     circuits = []
     for run in runs:
         print(f"{run.folder}: {doing} …")
@@ -150,6 +158,8 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
         print(of_discovery(discovery, run.folder))
         file = circuit_file(run, how.get("step"), how.get("circuit"))
         print(f"written to {run.folder / file}")
+        if "program" in how:
+            _write_program(run, discovery, how["program"])
         if all:
             _print_every(run, discovery, how)
         _note_older_report(run, how)
@@ -157,6 +167,16 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
     if len(circuits) > 1:
         names = [run.folder.name for run in runs]
         terminal.print_comparison(compare(circuits), names)
+
+
+def _write_program(run: "Run", discovery: "Discovery", file: Path) -> None:
+    """Turns a circuit into a program, prints it, and leaves it in a file."""
+    from headway.programs import program
+
+    judged = program(run, circuit=discovery)
+    print("", judged, sep="\n")
+    judged.save(file)
+    print(f"written to {file}")
 
 
 def _print_every(run: "Run", discovery: "Discovery", how: How) -> None:

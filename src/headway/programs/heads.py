@@ -1,0 +1,312 @@
+"""The selects of heads: relations in words, or by what lower heads bring."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product, starmap
+
+import numpy as np
+
+from headway.programs.expressions import TOKEN, Array, Expression, Mask, Scope
+from headway.programs.pool import Pool, Variable
+from headway.programs.sample import Sample
+from headway.programs.selects import UnreadError, code_of
+from headway.relations.composed import ELSE
+from headway.replace.circuit import Circuit
+from headway.replace.heads import Head, name_of
+from headway.replace.mechanism import Mean, Mechanism, Paths, Tabled, Uniform
+
+PLACES = [
+    *("previous token", "own position", "first position", "2 back", "3 back"),
+    *(f"every {k} back" for k in (2, 3, 4)),
+    *(f"position {k}" for k in range(1, 5)),
+    "all so far",
+]
+"""Places that a head whose mean pattern suffices may look at."""
+
+ALIKE = 0.7
+"""The least share of its mean attention there."""
+
+NEARBY = [
+    *("previous token", "same token", "latest same token", "earliest same token"),
+    *(f"{k} back" for k in range(2, 9)),
+    *("after latest same token", "after earliest same token", "after same token"),
+]
+"""Words for relations between roles of a task."""
+
+PICKS = ("{}", "{} & (j != i)", "latest({})", "earliest({})")
+MOST_MATCHED = 8
+"""Variables of lower heads that keys are matched by, the cheapest first."""
+
+LOOKS_ABOUT = ("beside(", "has(", "once(")
+"""What a head can look for only by what lower heads have brought."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The keys of a head in its circuit.
+
+    Attributes:
+        name: of the head.
+        keys: by mask.
+        words: its relations.
+    """
+
+    name: str
+    keys: Mask
+    words: str
+
+    @property
+    def rows(self) -> Array:
+        """The queries that have a key."""
+        return np.any(self.keys, 2)
+
+
+class Heads:
+    """Reads the selects of a circuit's heads.
+
+    Args:
+        sample: sequences.
+        circuit: a mechanism for every head.
+        pool: of variables, which grows layer by layer.
+
+    Attributes:
+        unread: heads that no expression stands for, and why.
+    """
+
+    def __init__(self, sample: Sample, circuit: Circuit, pool: Pool):
+        self.sample, self.circuit, self.pool = sample, circuit, pool
+        self.unread = dict[str, str]()
+
+    @property
+    def scope(self) -> Scope:
+        """The values of expressions."""
+        return self.pool.scope
+
+    def layer(self, layer: int) -> list[Expression]:
+        """The selects of a layer; heads that look at the same keys share one."""
+        found = list[Expression]()
+        for head, mechanism in self.circuit.in_order:
+            if head[0] == layer:
+                for select in self._selects(head, mechanism):
+                    self._share(select, found)
+        return found
+
+    def _share(self, select: Expression, others: list[Expression]) -> None:
+        """Adds a select to others, or its heads to one of the same keys."""
+        matters = self.sample.matters
+        keys = self.scope.value(select)[matters]
+        for at, other in enumerate(others):
+            if np.array_equal(self.scope.value(other)[matters], keys):
+                heads = other.heads + select.heads
+                others[at] = replace(other, heads=heads)
+                return
+        others.append(select)
+
+    def _selects(self, head: Head, mechanism: Mechanism) -> Iterator[Expression]:
+        """The selects of one head; none if it is idle."""
+        name = name_of(head)
+        match mechanism:
+            case Paths() if mechanism.relations:
+                words = tuple(sorted(mechanism.relations))
+                yield from self._by_relations(head, words)
+            case Uniform() | Tabled():
+                yield _named("seen", name, str(mechanism))
+            case Mean():
+                yield from self._by_place(head)
+            case _:
+                return
+
+    def _by_relations(self, head: Head, words: tuple[str, ...]) -> Iterator[Expression]:
+        """The select of relations, all at once or one by one."""
+        name = name_of(head)
+        every = self._matched(self._target(name, *words)) if len(words) > 1 else None
+        if every is not None:
+            yield every
+            return
+        selects = [self._relation(name, word) for word in words]
+        read = tuple(select for select in selects if select is not None)
+        if len(read) < len(selects):
+            self.unread[name] = "  ".join(words)
+        elif len(read) == 1:
+            yield read[0]
+        else:
+            form = " | ".join(["{}"] * len(read))
+            inner = tuple(replace(select, heads=()) for select in read)
+            yield _named(f"({form})", name, "  ".join(words), inner)
+
+    def _target(self, name: str, *words: str) -> Target:
+        """The keys of some relations of a head."""
+        patterns = self.sample.bench.patterns
+        length = self.sample.tokens.shape[1]
+        shares = patterns.one_hot(frozenset(words))[..., :length]
+        return Target(name, shares.cpu().numpy() > 0, "  ".join(words))
+
+    def _relation(self, name: str, word: str) -> Expression | None:
+        """The select of one relation, part by part."""
+        *firsts, last = [self._part(name, part) for part in word.split(ELSE)]
+        for first in reversed(firsts):
+            if first is None or last is None:
+                return None
+            parts = (replace(first, heads=()), replace(last, heads=()))
+            last = _named("otherwise({}, {})", name, word, parts)
+        return last
+
+    def _part(self, name: str, word: str) -> Expression | None:
+        """The select of a relation without an `else`: as lower heads tell it, or in
+        words.
+        """
+        try:
+            written = _named(code_of(word), name, word)
+        except UnreadError:
+            return self._of_role(self._target(name, word))
+        if not any(looks in written.form for looks in LOOKS_ABOUT):
+            return written
+        target = Target(name, self.scope.value(written), word)
+        return self._matched(target) or written
+
+    def _of_role(self, target: Target) -> Expression | None:
+        """A relation between roles, by what lower heads tell, or by place and
+        symbol.
+        """
+        matched = self._matched(target)
+        if matched is not None:
+            return matched
+        for near in NEARBY:
+            told = _named(code_of(near), target.name, target.words)
+            if self._serves(told, target):
+                return self._narrowed(told, target)
+        return None
+
+    def _matched(self, target: Target) -> Expression | None:
+        """The keys by values that lower heads have brought to them or to the query; the
+        simplest select of those that serve.
+        """
+        tokens = self.pool.of_kind("token")[:MOST_MATCHED]
+        pairs = list(product(tokens, tokens))[1:]  # without the token of both
+        reaching = [
+            matched
+            for matched in starmap(_match, pairs)
+            if self._reaches(matched, target)
+        ]
+        served = list(self._picked(reaching, target))
+        if served:
+            return min(served, key=_length)
+        return self._both(reaching, target) or self._held(target)
+
+    def _picked(
+        self, matches: Sequence[Expression], target: Target
+    ) -> Iterator[Expression]:
+        """The selects that pick the keys of a head from those of others."""
+        for matched in matches:
+            for pick in PICKS:
+                picked = _named(pick, target.name, target.words, (matched,))
+                if self._serves(picked, target):
+                    yield self._narrowed(picked, target)
+
+    def _held(self, target: Target) -> Expression | None:
+        """The keys at which something holds that lower heads tell."""
+        places = [one for one in self.pool.of_kind("place") if one.expression.parts]
+        told = [one.expression for one in self.pool.of_kind("bool")]
+        for one in places:
+            told += [
+                Expression(f"({{}} {sign} j)", "bool", (one.expression,), 0.0)
+                for sign in ("==", "!=")
+            ]
+        for one in self.pool.of_kind("token")[1:MOST_MATCHED]:
+            parts = (one.expression, TOKEN)
+            told += [
+                Expression(f"({{}} {sign} {{}})", "bool", parts, 0.0)
+                for sign in ("==", "!=")
+            ]
+        held = [
+            Expression("(seen & at_keys({}, seen))", "select", (condition,))
+            for condition in told
+        ]
+        served = list(self._picked(held, target))
+        return min(served, key=_length) if served else None
+
+    def _both(self, nearly: Sequence[Expression], target: Target) -> Expression | None:
+        """The keys that two values match."""
+        for at, first in enumerate(nearly):
+            for second in nearly[at + 1 :]:
+                parts = (first, second)
+                both = _named("{} & {}", target.name, target.words, parts)
+                if self._serves(both, target):
+                    return self._narrowed(both, target)
+        return None
+
+    def _reaches(self, select: Expression, target: Target) -> bool:
+        """True if all keys of a head are among those of a select."""
+        keys = target.keys & self.sample.matters[..., None]
+        return bool(self.scope.value(select)[keys].all())
+
+    def _serves(self, select: Expression, target: Target) -> bool:
+        """True if a select has the keys of a head at all its rows."""
+        rows = target.rows & self.sample.matters
+        keys = self.scope.value(select)
+        return bool((keys[rows] == target.keys[rows]).all())
+
+    def _narrowed(self, select: Expression, target: Target) -> Expression:
+        """A select for the rows of a head alone, if these are places."""
+        others = ~target.rows & self.sample.matters
+        if not self.scope.value(select)[others].any():
+            return select
+        rows = _rows_in_words(target.rows)
+        if rows is None:
+            return select
+        inner = replace(select, heads=())
+        return _named(f"({{}} & {rows})", target.name, select.says, (inner,))
+
+    def _by_place(self, head: Head) -> Iterator[Expression]:
+        """The select of a head that attends by place: one, or one for every place."""
+        name = name_of(head)
+        length = self.sample.tokens.shape[1]
+        mean = self.sample.bench.patterns.means[head][:, :length].cpu().numpy()
+        rows = self.sample.asked.any(2)
+        for place in PLACES:
+            select = _named(code_of(place), name, f"{place} (by place)")
+            keys = self.scope.value(select)
+            shares = keys / np.maximum(keys.sum(2, keepdims=True), 1)
+            alike = np.minimum(shares, mean).sum(2)[rows & keys.any(2)]
+            if len(alike) and alike.mean() >= ALIKE:
+                yield select
+                return
+        seen = mean[rows.any(0)].mean(0)
+        for place in np.nonzero(seen >= 0.1)[0]:
+            yield _named(f"(seen & (j == {place}))", name, f"position {place}")
+
+
+def _named(
+    form: str, head: str, says: str, parts: tuple[Expression, ...] = ()
+) -> Expression:
+    """The select of a head."""
+    return Expression(form, "select", parts, 1.0, (head,), says)
+
+
+def _match(key: Variable, query: Variable) -> Expression:
+    parts = (key.expression, query.expression)
+    return Expression("match(seen, {}, {})", "select", parts)
+
+
+def _than(sign: str, one: Variable, own: Expression) -> Expression:
+    """The condition that a value compares so with the own token or place."""
+    return Expression(f"({{}} {sign} {{}})", "bool", (one.expression, own), 0.0)
+
+
+def _length(select: Expression) -> int:
+    """How long the code of a select is, all that it is made of written out."""
+    return len(select.code())
+
+
+def _rows_in_words(rows: Array) -> str | None:
+    """The places of queries as code, if they are the same in all sequences."""
+    if not (rows == rows[0]).all():
+        return None
+    places = np.nonzero(rows[0])[0]
+    first, last = int(places[0]), int(places[-1])
+    steps = np.unique(np.diff(places))
+    if len(steps) > 1:
+        return None
+    step = int(steps[0]) if len(steps) else 1
+    within = f"({first} <= i) & (i <= {last})"
+    return within if step == 1 else f"{within} & ((i - {first}) % {step} == 0)"

@@ -1,0 +1,217 @@
+"""A model's program with its verdicts: does it match, does it follow, is no line spare?
+
+A program that gives every answer may still be another way to the same answers. What
+tells is whether it follows the model when heads are made to look elsewhere.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headway.errors import require
+from headway.fields import require_allowed
+from headway.judge.discovery import given_or_own
+from headway.programs.expressions import Array, Expression, Scope
+from headway.programs.find import Read, read_program
+from headway.programs.forced import Followed, Forcing
+from headway.programs.program import Program
+from headway.programs.sample import Answers, Sample
+from headway.replace.ablation import Bench, heads_of
+from headway.replace.subject import Sequences, Subject, studied
+from headway.tasks import Task
+from headway.tasks.base import TokensAre
+
+MATCH = 0.95
+"""The least share of whole sequences that a program that matches has right."""
+
+FOLLOW = 0.9
+"""The least share of moved answers in which a program follows a head."""
+
+SPARE = 0.005
+"""A line is spare if without it no larger share of sequences goes wrong."""
+
+
+@dataclass(frozen=True)
+class JudgedProgram:
+    """A program of a model, and what is known of it on fresh sequences.
+
+    Attributes:
+        program: of the model.
+        matches: the share of whole sequences with all answers the model's.
+        answers: the share of answers that are the model's.
+        follows: by the heads that are made to look elsewhere.
+        spare: lines without which hardly an answer changes.
+        sequences: that it was judged on.
+        seconds: from the circuit to here.
+    """
+
+    program: Program
+    matches: float
+    answers: float
+    follows: list[Followed]
+    spare: list[str]
+    sequences: int
+    seconds: float
+
+    @property
+    def does_match(self) -> bool:
+        """True if it gives the model's answers."""
+        return self.matches >= MATCH
+
+    @property
+    def unfollowed(self) -> list[Followed]:
+        """The heads that it does not follow."""
+        measured = [one for one in self.follows if one.share is not None]
+        return [one for one in measured if (one.share or 0.0) < FOLLOW]
+
+    @property
+    def does_follow(self) -> bool:
+        """True if it follows every head that moves answers, and some do."""
+        is_measured = any(one.share is not None for one in self.follows)
+        return is_measured and not self.unfollowed
+
+    @property
+    def verdict(self) -> str:
+        """The program in a few words."""
+        if not self.does_match:
+            return "no program of the model: too many answers differ"
+        if self.does_follow:
+            return "the model's program"
+        names = " ".join(name for one in self.unfollowed for name in one.heads)
+        why = f"it does not follow {names}" if names else "forced heads move no answer"
+        return f"a program for the task, not the model's: {why}"
+
+    def save(self, file: str | Path) -> None:
+        """Writes the program as a Python file that needs numpy alone."""
+        Path(file).write_text(self.program.source, "utf-8")
+
+    def __str__(self):
+        matches = f"matches {self.matches:.3f} of {self.sequences} sequences"
+        lines = [self.program.text, "", self.verdict, matches]
+        for one in self.follows:
+            names = " ".join(one.heads)
+            share = "hardly an answer moves"
+            if one.share is not None:
+                share = f"{one.share:.3f} of {one.moved} answers that move"
+            lines.append(f"follows {names}: {share}")
+        if self.spare:
+            lines.append(f"spare lines: {', '.join(self.spare)}")
+        for name, relation in self.program.unread.items():
+            lines.append(f"not read: {name} {relation}")
+        return "\n".join(lines)
+
+
+def program(
+    model: Any,
+    task: Task | None = None,
+    circuit: Any = None,
+    *,
+    tokens_are: TokensAre | None = None,
+    sequences: int = 400,
+    seed: int | None = None,
+) -> JudgedProgram:
+    """Turns a circuit into a program that runs without the model.
+
+        found = discover(run)
+        print(program(run, circuit=found))
+
+    Args:
+        model: a run or its folder; or a model, with its task.
+        task: the model's, if a model is given.
+        circuit: what `discover` returned, or a circuit, or a file of one; by default
+            the one that was discovered in the run.
+        tokens_are: what tokens are beside names; by default what the task says.
+        sequences: to find it on, and as many others to judge it on.
+        seed: of the sequences; by default the run's, or 0.
+
+    Raises:
+        HeadwayError: if these do not go together, or answers are neither tokens nor
+            symbols of the sequence.
+    """
+    require_allowed("sequences", sequences, Sequences)
+    require_allowed("tokens_are", tokens_are, TokensAre | None)
+    began = time.monotonic()
+    with studied(model, task, seed=seed, writes=False) as subject:
+        given, ablation = given_or_own(circuit, subject.run)
+        allowed = "of every head of the model"
+        has_all = set(given.mechanisms) == {*heads_of(subject.model)}
+        require(has_all, "circuit", given.to_json(), allowed)
+        found_on, fresh = (
+            _drawn(subject, sequences, ablation, purpose)
+            for purpose in ("program", "judging a program")
+        )
+        tokens_are = tokens_are or subject.task.tokens_are
+        title = f"A program of a model: {subject.task.title}."
+        read = read_program(found_on, given, tokens_are, title)
+        return judged(read, fresh, subject.seed, began)
+
+
+def _drawn(
+    subject: Subject, sequences: int, ablation: str | None, purpose: str
+) -> Sample:
+    """Sequences for one purpose."""
+    batch = subject.sequences(sequences, purpose)
+    rows = ablation or "zero"
+    bench = Bench(subject.model, subject.task, batch, rows, shared=False)
+    return Sample.of(bench)
+
+
+def judged(read: Read, fresh: Sample, seed: int, began: float) -> JudgedProgram:
+    """A program with its verdicts, on sequences that it was not found on.
+
+    Args:
+        read: the program.
+        fresh: the sequences.
+        seed: of where heads are made to look.
+        began: when the search did, by `time.monotonic`.
+    """
+    forcing = Forcing(read.program, read.selects, fresh, seed)
+    told, answers = forcing.told, forcing.own
+    return JudgedProgram(
+        read.program,
+        float(_in_whole(told, answers, fresh).mean()),
+        float((told == answers)[fresh.asked].mean()),
+        forcing.follows(),
+        spare_lines(read.program, fresh, answers),
+        len(told),
+        time.monotonic() - began,
+    )
+
+
+def _in_whole(told: Answers, answers: Answers, sample: Sample) -> Array:
+    """The sequences in which all answers are the same."""
+    same = (told == answers) | ~sample.asked
+    return same.all((1, 2))
+
+
+def spare_lines(program: Program, sample: Sample, answers: Answers) -> list[str]:
+    """The lines without which as many sequences are right.
+
+    In the place of a line stands its most frequent value, of a select no key.
+    """
+    right = _in_whole(program(sample.inputs), answers, sample).mean()
+    spare = list[str]()
+    for line in program.lines:
+        if not line.expression.is_line:
+            continue
+        instead = _most_frequent(line.expression, program, sample)
+        told = program(sample.inputs, instead)
+        left = _in_whole(told, answers, sample).mean()
+        if right - left <= SPARE:
+            spare.append(line.name)
+    return spare
+
+
+def _most_frequent(
+    expression: Expression, program: Program, sample: Sample
+) -> Mapping[Expression, Array]:
+    """What stands in the place of a line."""
+    values = Scope(sample.inputs, program.how).value(expression)
+    if expression.kind == "select":
+        return {expression: np.zeros_like(values)}
+    known, times = np.unique(values[sample.matters], return_counts=True)
+    return {expression: np.full_like(values, known[times.argmax()])}

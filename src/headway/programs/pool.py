@@ -1,0 +1,150 @@
+"""The variables of a model, layer by layer: what positions know of others."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from headway.programs.expressions import (
+    PLACE,
+    TOKEN,
+    Array,
+    Expression,
+    Kind,
+    Scope,
+    constant,
+)
+
+FEW = 9
+"""Of no more tokens than these, each is counted by its number."""
+
+DEAREST = 12.0
+"""Variables of a higher price are left out."""
+
+MOST_COUNTED = 200
+"""Conditions that keys are counted by."""
+
+MOST_PAIRS = 12
+"""Variables that are compared with one another."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An expression with its values.
+
+    Attributes:
+        expression: of every position.
+        values: [sequence, position].
+    """
+
+    expression: Expression
+    values: Array
+
+    @property
+    def kind(self) -> Kind:
+        """Its type."""
+        return self.expression.kind
+
+
+class Pool:
+    """All variables so far; of those that are the same where it matters the cheapest.
+
+    Args:
+        scope: of the sequences.
+        matters: positions up to the last that is asked.
+        ordered: whether tokens have an order.
+    """
+
+    def __init__(self, scope: Scope, matters: Array, ordered: bool):
+        self.scope, self.matters, self.ordered = scope, matters, ordered
+        self.variables = list[Variable]()
+        self._known = set[tuple[str, bytes]]()
+        self.add([TOKEN, PLACE])
+
+    def of_kind(self, *kinds: Kind) -> list[Variable]:
+        """The variables of some types."""
+        return [one for one in self.variables if one.kind in kinds]
+
+    @property
+    def few_tokens(self) -> list[int]:
+        """All tokens, if they are few; else none."""
+        known = np.unique(self.scope.tokens[self.matters])
+        return known.tolist() if len(known) <= FEW else []
+
+    def add(self, expressions: Iterable[Expression]) -> None:
+        """Adds those that are not known and differ between positions."""
+        for expression in sorted(expressions, key=lambda one: one.price):
+            values = self.scope.value(expression)
+            here = values[self.matters]
+            key = (expression.kind, here.astype(np.int32).tobytes())
+            is_one = (here == here[0]).all()
+            if is_one or key in self._known or expression.price > DEAREST:
+                continue
+            self._known.add(key)
+            self.variables.append(Variable(expression, values))
+
+    def add_layer(self, selects: Iterable[Expression]) -> None:
+        """Adds what the heads of a layer bring from below."""
+        below = list(self.variables)
+        counted = list(self._conditions())
+        counted.sort(key=lambda one: one.price)
+        brought = list[Expression]()
+        for select in selects:
+            brought += self._brought(select, below, counted[:MOST_COUNTED])
+        self.add(brought)
+
+    def _brought(
+        self, select: Expression, below: list[Variable], counted: list[Expression]
+    ) -> Iterator[Expression]:
+        """What one head brings."""
+        keys = self.scope.value(select)[self.matters]
+        if not keys.any(1).all():
+            yield Expression("has({})", "bool", (select,))
+        if keys.sum(1).max() <= 1:
+            yield Expression("place({})", "place", (select,))
+            for one in below:
+                parts = (select, one.expression)
+                yield Expression("take({}, {})", one.kind, parts)
+            return
+        yield Expression("size({})", "count", (select,))
+        for one in below:
+            if one.kind == "token":
+                for name in self._summaries():
+                    form = f"{name}({{}}, {{}})"
+                    parts = (select, one.expression)
+                    yield Expression(form, "token", parts, 2.0)
+        if self.ordered:
+            yield Expression("total({}, {})", "count", (select, TOKEN), 2.0)
+        for condition in counted:
+            yield Expression("count({}, {})", "count", (select, condition))
+
+    def _summaries(self) -> tuple[str, ...]:
+        """What tokens of several keys may become."""
+        return ("mode", "least", "most") if self.ordered else ("mode",)
+
+    def _conditions(self) -> Iterator[Expression]:
+        """What may hold of a position, for heads to count."""
+        tokens = self.of_kind("token")
+        for one in self.of_kind("bool"):
+            yield one.expression
+        for one in tokens:
+            values, times = np.unique(one.values[self.matters], return_counts=True)
+            for value in values[np.argsort(-times)][:FEW]:
+                yield is_value(one, int(value))
+        for first, second in combinations(tokens[:MOST_PAIRS], 2):
+            yield compared("==", first, second)
+            if self.ordered:
+                yield compared("<", first, second)
+
+
+def is_value(one: Variable, value: int, price: float = 0.0) -> Expression:
+    """The condition that a variable has a value."""
+    parts = (one.expression, constant(value))
+    return Expression("({} == {})", "bool", parts, price)
+
+
+def compared(sign: str, first: Variable, second: Variable) -> Expression:
+    """The condition that two variables compare so."""
+    parts = (first.expression, second.expression)
+    return Expression(f"({{}} {sign} {{}})", "bool", parts, 0.0)

@@ -1,0 +1,64 @@
+"""Every relation in words selects, as numpy code, the keys that it has by its mask."""
+
+import numpy as np
+import pytest
+import torch
+
+from headway.programs import prelude
+from headway.programs.selects import UnreadError, code_of
+from headway.relations import Composed
+
+WORDS = [
+    *("own position", "previous token", "first position", "mirror position"),
+    *("all so far", "all before", "any token", "same token", "other token"),
+    *("larger token", "smaller token", "same or larger token", "token 3"),
+    *("same or smaller token", "single token", "repeated token", "new token"),
+    *("token unlike its mirror", "token like its mirror", "2 back", "position 4"),
+    *("every 3 back", "every 1 back", "token of 0–2,5", "token of 1", "20 back"),
+    *("latest same token", "earliest token 3", "latest token of 0-2,5"),
+    *("largest smaller token", "smallest larger token", "second largest any token"),
+    *("second smallest larger token", "after latest same token", "before same token"),
+    *("after any token", "before any token", "mirror across token 3"),
+    *("aligned past token 3", "twice past token 3", "before aligned past token 3"),
+    *("mirror position if the same token", "previous token if another token"),
+    *("previous token for tokens 0–3,7", "same token and first position"),
+    "smallest larger token, else smallest smaller token",
+    "mirror position if the same token, else latest token 3, else own position",
+    "after latest same token for tokens 0,2, else 2 back",
+    "all so far by weight (token 0 0.92, token 3 0.5)",
+]
+
+
+def selected(code: str, tokens: np.ndarray, ahead: bool) -> np.ndarray:
+    n, i, j, q, k, seen = prelude.frame(tokens, ahead)
+    scope = {**vars(prelude), "t": tokens}
+    scope.update(n=n, i=i, j=j, q=q, k=k, seen=seen)
+    return np.broadcast_to(eval(code, scope), seen.shape)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("name", WORDS)
+def test_code_selects_the_keys_of_a_relations_mask(name, ahead):
+    generator = torch.Generator().manual_seed(3)
+    for length, top in ((2, 2), (9, 8), (14, 4)):
+        tokens = torch.randint(top, (40, length), generator=generator)
+        mask = Composed(tokens, ahead=ahead).mask(name).numpy()
+        assert np.array_equal(selected(code_of(name), tokens.numpy(), ahead), mask)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_every_relation_of_the_vocabulary_has_code(layer):
+    generator = torch.Generator().manual_seed(layer)
+    tokens = torch.randint(6, (30, 9), generator=generator)
+    composed = Composed(tokens)
+    for name in composed.vocabulary(layer):
+        mask = composed.mask(name).numpy()
+        assert np.array_equal(selected(code_of(name), tokens.numpy(), False), mask)
+
+
+@pytest.mark.parametrize(
+    "name", ["s1←s0", "token x", "__import__('os')", "every 0 back"]
+)
+def test_a_name_of_other_words_has_no_code(name):
+    with pytest.raises(UnreadError, match="no program says it"):
+        code_of(name)
