@@ -7,6 +7,7 @@ import torch
 from headway.programs import prelude
 from headway.programs.selects import UnreadError, code_of
 from headway.relations import Composed
+from headway.relations.vocabulary import vocabulary
 
 WORDS = [
     *("own position", "previous token", "first position", "mirror position"),
@@ -26,6 +27,9 @@ WORDS = [
     "mirror position if the same token, else latest token 3, else own position",
     "after latest same token for tokens 0,2, else 2 back",
     "all so far by weight (token 0 0.92, token 3 0.5)",
+    *("next token", "2 ahead", "every 3 from position 1", "start of block of 4"),
+    *("own run", "past token 3", "up to token 3", "latest run of token 3"),
+    *("second latest same token", "third earliest token 1"),
 ]
 
 
@@ -51,9 +55,10 @@ def test_every_relation_of_the_vocabulary_has_code(layer):
     generator = torch.Generator().manual_seed(layer)
     tokens = torch.randint(6, (30, 9), generator=generator)
     composed = Composed(tokens)
-    for name in composed.vocabulary(layer):
-        mask = composed.mask(name).numpy()
-        assert np.array_equal(selected(code_of(name), tokens.numpy(), False), mask)
+    for expression in vocabulary(composed, layer):
+        mask = composed.mask(expression).numpy()
+        keys = selected(code_of(str(expression)), tokens.numpy(), ahead=False)
+        assert np.array_equal(keys, mask)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from headway.programs.expressions import TOKEN, Array, Expression, Mask, Scope
 from headway.programs.pool import Pool, Variable
 from headway.programs.sample import Sample
 from headway.programs.selects import UnreadError, code_of
-from headway.relations.composed import ELSE
+from headway.relations.expressions import ELSE
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head, name_of
 from headway.replace.mechanism import Mean, Mechanism, Paths, Tabled, Uniform

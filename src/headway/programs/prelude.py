@@ -78,6 +78,27 @@ def past(t, mark, token, query, seen):
     return seen & (key[:, :, None] == at)
 
 
+def last(t, mark):
+    """The place of the latest of a token so far; -1 without one."""
+    places = np.where(t == mark, np.arange(t.shape[1]), -1)
+    return np.maximum.accumulate(places, axis=1)
+
+
+def runs(t):
+    """The number of the run of equal tokens that a position is in."""
+    begins = np.ones(t.shape, dtype=int)
+    begins[:, 1:] = t[:, 1:] != t[:, :-1]
+    return begins.cumsum(1)
+
+
+def run(s):
+    """The last of the keys and those in a row before it."""
+    after = s[:, :, ::-1]
+    has_begun = after.cumsum(2) > 0
+    gaps = (~after & has_begun).cumsum(2)
+    return (after & (gaps == 0))[:, :, ::-1]
+
+
 def once(s, t):
     """The keys whose token stands once among all."""
     alike = t[:, :, None] == t[:, None, :]

@@ -1,20 +1,41 @@
-"""Relations in words as numpy code: the one place that reads their names.
+"""Relations as numpy code: the one place that turns expressions into it.
 
 A relation is code over `t i j q k n seen` (`prelude.frame`) and functions of the
 prelude, which gives the keys of every query as `Composed.mask` does.
 """
 
-import re
-
 from headway.errors import HeadwayError
-from headway.relations.composed import ANCHORED, AND, BY_WEIGHT, ELSE, FOR, MOVES
+from headway.relations import Expression, parse
+from headway.relations.expressions import (
+    Both,
+    Else,
+    For,
+    If,
+    Keys,
+    Moved,
+    Picked,
+    Run,
+    Weighed,
+)
+from headway.relations.primitives import Tokens
 
-KEYS = """
+VISIBLE = """
 own position: (j == i)
 previous token: (j == i - 1)
 first position: (j == 0)
 mirror position: (j == n - 1 - i)
 all before: (j != i)
+next token: (j == i + 1)
+{number} back: (j == i - {0})
+{number} ahead: (j == i + {0})
+every {period} back: ((i - j) % {0} == 0) & (j != i)
+position {number}: (j == {0})
+every {period} from position {number}: ((j - {1}) % {0} == 0) & (j >= {1})
+start of block of {period}: (j == i - i % {0})
+token {number}: (k == {0})
+past token {number}: (j > last(t, {0})[..., None])
+up to token {number}: (last(t, {0})[..., None, :] < 0)
+own run: (runs(t)[..., None, :] == runs(t)[..., :, None])
 same token: (j != i) & (k == q)
 other token: (j != i) & (k != q)
 larger token: (j != i) & (k > q)
@@ -26,105 +47,107 @@ new token: ~has(seen & (j != i) & (k == q))[:, None]
 token unlike its mirror: has(seen & (j == n - 1 - i) & (k != q))[:, None]
 token like its mirror: has(seen & (j == n - 1 - i) & (k == q))[:, None]
 """
-"""What holds of the visible keys of a set, by the set's name."""
+"""What holds of the visible keys of a primitive, by its form."""
 
-SETS = {"all so far": "seen", "any token": "seen", "single token": "once(seen, t)"}
-for line in KEYS.strip().splitlines():
-    set_name, condition = line.split(": ", 1)
-    SETS[set_name] = f"(seen & {condition})"
-
-NUMBERED = {
-    r"(\d+) back": "(seen & (j == i - {0}))",
-    r"every ([1-9]\d*) back": "(seen & ((i - j) % {0} == 0) & (j != i))",
-    r"position (\d+)": "(seen & (j == {0}))",
-    r"token (\d+)": "(seen & (k == {0}))",
+CODE = {
+    "all so far": "seen",
+    "any token": "seen",
+    "single token": "once(seen, t)",
+    "mirror across token {number}": "past(t, {0}, 2, -1, seen)",
+    "aligned past token {number}": "past(t, {0}, -1, 1, seen)",
+    "twice past token {number}": "past(t, {0}, -2, 2, seen)",
 }
-CONDITIONS = {" if the same token": "(k == q)", " if another token": "(k != q)"}
-RANGE = r"\d+(?:[–-]\d+)?"
-LISTED = rf"{RANGE}(?:,{RANGE})*"
+for line in VISIBLE.strip().splitlines():
+    form, condition = line.split(": ", 1)
+    CODE[form] = f"(seen & {condition})"
 
 
 class UnreadError(HeadwayError):
-    """A relation's name that is not made of words known here."""
+    """A relation that no program says."""
 
 
 def code_of(name: str) -> str:
     """A relation as code.
 
     Raises:
-        UnreadError: if its name is not made of words known here.
+        UnreadError: if it has words that no program says.
     """
-    *firsts, code = map(_part, name.split(ELSE))
-    for first in reversed(firsts):
-        code = f"otherwise({first}, {code})"
-    return code
+    return _code(_parsed(name))
 
 
 def parts_of(name: str) -> list[str]:
     """The parts of a relation of which each but the first stands for those before."""
-    return [_part(part) for part in name.split(ELSE)]
+    parts = list[str]()
+    expression = _parsed(name)
+    while isinstance(expression, Else):
+        parts.append(_code(expression.first))
+        expression = expression.other
+    return [*parts, _code(expression)]
 
 
-def _part(name: str) -> str:
-    """A relation without an `else`; weights are not of its keys."""
-    name = name.split(BY_WEIGHT)[0]
-    narrowed = re.fullmatch(rf"(.*){FOR}({LISTED})", name)
-    if narrowed:
-        return f"({_part(narrowed[1])} & {_among('q', narrowed[2])})"
-    first, both, others = name.partition(AND)
-    if both:
-        return f"({_part(first)} | {_part(others)})"
-    for word, by in MOVES.items():
-        if name.startswith(word):
-            return f"beside({_conditional(name.removeprefix(word))}, {by}, seen)"
-    return _conditional(name)
+def _parsed(name: str) -> Expression:
+    try:
+        return parse(name)
+    except HeadwayError as error:
+        raise _unread(name) from error
 
 
-def _conditional(name: str) -> str:
-    for words, condition in CONDITIONS.items():
-        if name.endswith(words):
-            return f"({_picked(name.removesuffix(words))} & {condition})"
-    return _picked(name)
+def _code(expression: Expression) -> str:
+    match expression:
+        case Else(first, other):
+            return f"otherwise({_code(first)}, {_code(other)})"
+        case Weighed(of):
+            # Weights are not of the keys.
+            return _code(of)
+        case For(of, tokens):
+            return f"({_code(of)} & {_among('q', tokens)})"
+        case Both(first, second):
+            return f"({_code(first)} | {_code(second)})"
+        case Moved(of, by):
+            return f"beside({_code(of)}, {by}, seen)"
+        case If(of, same):
+            return f"({_code(of)} & (k {'==' if same else '!='} q))"
+        case Picked(which, among, rank):
+            return _picked(which, _code(among), rank)
+        case Run(among):
+            return f"run({_code(among)})"
+        case Keys(form, arguments):
+            return _keys(expression, form, arguments)
+    raise _unread(str(expression))
 
 
-def _picked(name: str) -> str:
-    """One of the keys of a set, or all of them."""
-    which, _, rest = name.partition(" ")
+def _picked(which: str, keys: str, rank: int) -> str:
+    """One of some keys, or those of the rank-th value."""
     if which in ("latest", "earliest"):
-        return f"{which}({_set(rest)})"
-    if which in ("largest", "smallest"):
-        return f"{which}({_set(rest)}, k)"
-    if which == "second":
-        which, _, rest = rest.partition(" ")
-        every = _set(rest)
-        return f"{which}({every} & ~{which}({every}, k), k)"
-    return _set(name)
+        if rank == 1:
+            return f"{which}({keys})"
+        rest = f"({keys} & ~{which}({keys}))"
+        return _picked(which, rest, rank - 1)
+    if rank == 1:
+        return f"{which}({keys}, k)"
+    rest = f"({keys} & ~{which}({keys}, k))"
+    return _picked(which, rest, rank - 1)
 
 
-def _set(name: str) -> str:
-    if name in SETS:
-        return SETS[name]
-    for form, code in NUMBERED.items():
-        known = re.fullmatch(form, name)
-        if known:
-            return code.format(int(known[1]))
-    listed = re.fullmatch(f"token of ({LISTED})", name)
-    if listed:
-        return f"(seen & {_among('k', listed[1])})"
-    anchored = re.fullmatch(rf"({'|'.join(ANCHORED)}) token (\d+)", name)
-    if anchored:
-        token, query = ANCHORED[anchored[1]]
-        return f"past(t, {int(anchored[2])}, {token}, {query}, seen)"
-    raise UnreadError(f"relation = {name!r} is not allowed: no program says it")
+def _keys(expression: Expression, form: str, arguments: tuple) -> str:
+    """The keys of a primitive."""
+    if form == "token of {tokens}":
+        return f"(seen & {_among('k', arguments[0])})"
+    if form not in CODE:
+        raise _unread(str(expression))
+    return CODE[form].format(*arguments) if arguments else CODE[form]
 
 
-def _among(tokens: str, listed: str) -> str:
-    """The condition that tokens are listed, as in 0–3,7."""
-    conditions = list[str]()
-    for part in listed.split(","):
-        ends = [int(end) for end in re.split("[–-]", part)]
-        low, high = ends[0], ends[-1]
-        is_one = low == high
-        within = f"({low} <= {tokens}) & ({tokens} <= {high})"
-        conditions.append(f"({tokens} == {low})" if is_one else f"({within})")
+def _among(tokens: str, listed: Tokens) -> str:
+    """The condition that tokens are listed."""
+    conditions = [
+        f"({tokens} == {low})"
+        if low == high
+        else f"(({low} <= {tokens}) & ({tokens} <= {high}))"
+        for low, high in listed.ranges
+    ]
     return f"({' | '.join(conditions)})"
+
+
+def _unread(name: str) -> UnreadError:
+    return UnreadError(f"relation = {name!r} is not allowed: no program says it")

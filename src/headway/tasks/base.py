@@ -220,10 +220,11 @@ class Task(ABC):
     def tokens_are(self) -> TokensAre:
         """Whether tokens are symbols alone, have an order, or are numbers.
 
-        By default those without names have an order, as numbers do, and those with
-        names have none: nothing is said to look at larger ones.
+        By default tokens without names have an order, as numbers do. Those with names
+        have none, nor have vectors: nothing is said to look at larger ones.
         """
-        return "ordered" if self.tokens is None else "symbols"
+        has_numbers = self.vocabulary is not None and self.tokens is None
+        return "ordered" if has_numbers else "symbols"
 
     def token_name(self, token: int) -> str:
         """A token as it is shown: its name, if it has one, else its number."""
