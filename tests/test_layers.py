@@ -144,6 +144,7 @@ HELPS = (
     *(
         "errors",
         "models.export",
+        "tasks.prompts",
         "fields",
         "intervals",
         "reading",
@@ -164,7 +165,7 @@ needs.
 """
 
 NAMES = """
-IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens
+IGNORE_INDEX Batch Circuit Edges HeadwayError Prompts Recorder Run RunConfig Task Tokens
 TrainingConfig Transformer TransformerConfig Vectors certify check_task depend
 discover emergence every_circuit fast figure minimum_layers own patch patch_all resume
 sweep tapped train widget write_report

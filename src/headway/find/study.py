@@ -33,6 +33,7 @@ from headway.replace.patterns import Attention, along_all, edges_of
 from headway.replace.subject import Sequences, Subject, require_fits, studied
 from headway.settings import computes_as_usual
 from headway.tasks import Task
+from headway.tasks.base import OTHER_SAMPLES, SEARCHED_ON
 from headway.training.run import FINDINGS, Run, kind_of
 
 SEQUENCES = 128
@@ -41,12 +42,6 @@ GIVEN = "circuit_given.json"
 """The findings about a circuit that was given, in a run's folder."""
 
 Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
-
-SEARCHED_ON = "circuit"
-"""The name of the sample that a circuit is searched on."""
-
-OTHER_SAMPLES = ("stability 1", "stability 2")
-"""Names of samples to search on again, each half as large."""
 
 
 @computes_as_usual

@@ -36,6 +36,15 @@ Those of a user's do so where headway calls them, and elsewhere as the user has 
 it."""
 
 
+SEARCHED_ON = "circuit"
+"""The purpose of the sequences that a circuit is searched for on."""
+
+OTHER_SAMPLES = ("stability 1", "stability 2")
+"""Those of sequences on which it is searched for again."""
+
+SEARCHES = (SEARCHED_ON, *OTHER_SAMPLES)
+
+
 @dataclass(frozen=True)
 class Batch:
     """Sequences, what must be predicted at their queries, and where every role stands.
@@ -275,6 +284,14 @@ class Task(ABC):
     def sample(self, count: int, generator: torch.Generator) -> Batch:
         """Samples `count` fresh sequences on the generator's device."""
         return self.assemble(self.draw(count, generator))
+
+    def sample_for(self, purpose: str, count: int, generator: torch.Generator) -> Batch:
+        """Samples sequences for a purpose, such as one of `SEARCHES`.
+
+        A task of few sequences may give fewer, so that those of a search are for
+        searches alone.
+        """
+        return self.sample(count, generator)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Losses, hop by hop, of predictors that follow no chain, to read a loss curve
