@@ -95,24 +95,24 @@ def sources_of(place: str) -> list[str]:
 
 
 CAPS = {
-    "src/headway": Cap(114638, 6.11, 0.031),
+    "src/headway": Cap(118332, 6.11, 0.035),
     "src/headway/*": Cap(3892, 5.95, 0.013),
     "src/headway/dynamics": Cap(2965, 5.59, 0.028),
-    "src/headway/find": Cap(8672, 6.74, 0.093),
-    "src/headway/judge": Cap(10054, 5.94, 0.025),
+    "src/headway/find": Cap(10219, 6.74, 0.097),
+    "src/headway/judge": Cap(10250, 5.94, 0.043),
     "src/headway/models": Cap(12424, 6.15, 0.020),
     "src/headway/relations": Cap(5232, 8.80, 0.056),
-    "src/headway/replace": Cap(10230, 6.24, 0.041),
+    "src/headway/replace": Cap(11994, 6.24, 0.048),
     "src/headway/report": Cap(15581, 5.93, 0.027),
     "src/headway/sweeps": Cap(4080, 5.56, 0.018),
-    "src/headway/tasks": Cap(16968, 6.13, 0.033),
+    "src/headway/tasks": Cap(17118, 6.13, 0.033),
     "src/headway/terminal": Cap(5089, 5.91, 0.031),
     "src/headway/theory": Cap(3364, 5.99, 0.000),
     "src/headway/training": Cap(13963, 5.85, 0.018),
     "src/headway/verbs": Cap(2161, 5.04, 0.000),
     "benchmarks": Cap(8100, 8.13, 0.128),
     "tests": Cap(None, 7.50, 0.047),
-    "src/headway_experiments": Cap(58814, 6.49, 0.046),
+    "src/headway_experiments": Cap(59150, 6.49, 0.046),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 

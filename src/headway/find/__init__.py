@@ -16,5 +16,10 @@ if TYPE_CHECKING:
     from headway.find.exhaustive import Exhaustive as Exhaustive
     from headway.find.exhaustive import MinimalCircuits as MinimalCircuits
     from headway.find.exhaustive import every_circuit as every_circuit
+    from headway.find.gap import Gap as Gap
+    from headway.find.gap import HeadCut as HeadCut
+    from headway.find.gap import bench_of as bench_of
+    from headway.find.gap import cuts_of as cuts_of
+    from headway.find.gap import gap_of as gap_of
 
 __all__, __getattr__, __dir__ = late(__name__)

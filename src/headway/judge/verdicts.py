@@ -158,7 +158,10 @@ def _not_enough(found: Discovery, because: str) -> Verdict:
     alone = {head: loss for head, loss in found.evidence.alone.items() if loss > own}
     if alone:
         head = max(alone, key=alone.__getitem__)
-        takes = f"takes the loss from {own:.3f} to {alone[head]:.3f}"
+        measured = found.yardstick.measured
+        metric = found.yardstick.metric
+        before, after = measured(own), measured(alone[head])
+        takes = f"takes the {metric} from {before:.3f} to {after:.3f}"
         because += f"; replacing {name_of(head)} alone {takes}"
         return Verdict("enough", False, because, _map(head))
     more = 4 * found.evidence.sequences

@@ -128,6 +128,11 @@ class Task(ABC):
     (`Yardstick`).
     """
 
+    way: ClassVar[str | None] = None
+    """The way to a circuit that suits the task, by name; by default it follows from
+    what the task tells (`ways.way_for`).
+    """
+
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
         if cls.__module__.startswith("headway"):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -369,3 +370,14 @@ def test_marks_of_a_text_are_doubled_braces():
     assert clean.text == "a {b} c d"
     assert clean.text[slice(*clean.spans["R"])] == "c"
     assert corrupted.text == "a {b} e d"
+
+
+def test_relations_by_tokens_are_there_in_corrupted_texts_too():
+    task = prompts_of()
+    batch = task.sample(8, torch.Generator().manual_seed(0))
+    other = replace(batch, inputs=batch.corrupted)
+    clean, corrupted = task.relations(batch), task.relations(other)
+    assert clean.keys() == corrupted.keys()
+    name = "S2←after same token"
+    assert clean[name].mask(task.length).any()
+    assert not corrupted[name].mask(task.length).any()

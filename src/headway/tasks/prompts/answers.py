@@ -92,6 +92,11 @@ class Answers(Targets):
         return METRICS[self.metric]
 
     @property
+    def metric_name(self) -> Metric:
+        """The name of the metric."""
+        return self.metric
+
+    @property
     def may_be_negative(self) -> bool:
         """True if more of the metric is better: it is then lowered with its sign
         changed.

@@ -48,6 +48,7 @@ class Prompts(Task, registered=False):
     """
 
     kind = "prompts"
+    way = "exchanged"
 
     prompts: tuple[Prompt, ...] = ()
     answers: tuple[AnswerTokens, ...] = ()
@@ -201,8 +202,8 @@ class Prompts(Task, registered=False):
         )
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """Between roles, from a role to anywhere, and those of any sequence; none is of
-        a place behind a text.
+        """Between roles, those of any sequence, also from each role alone, and to
+        anywhere; none is of a place behind a text.
         """
         between = between_roles(batch.roles, self.roles)
         own = torch.arange(self.length, device=batch.inputs.device)
@@ -218,7 +219,22 @@ class Prompts(Task, registered=False):
         for name, edges in general_relations(batch.inputs).items():
             cells = edges.mask(self.length) & is_text[:, :, None]
             relations[name] = Edges.where(cells, edges.use)
+            if edges.use == "path":
+                relations |= self._from_roles(batch, name, cells)
+        relations[ANYWHERE] = Edges.where(seen & is_text[:, :, None])
         return relations
+
+    def _from_roles(self, batch: Batch, name: str, cells: Tensor) -> dict[str, Edges]:
+        """A relation of any sequence for each role alone; it may lead nowhere in these
+        texts, as in corrupted ones.
+        """
+        own = torch.arange(self.length, device=cells.device)
+        found = dict[str, Edges]()
+        for number, role in enumerate(self.roles):
+            is_role = own == batch.roles[:, number]
+            of_role = cells & is_role[:, :, None]
+            found[Relation.between(role, name)] = Edges.where(of_role)
+        return found
 
     @property
     def _longest(self) -> int:
