@@ -1,9 +1,8 @@
 """Prompts on a local model: the gap, the circuit that closes it, and what its parts
 do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from headway import Prompts, discover
@@ -59,9 +58,9 @@ class PromptStudy:
         }
 
 
-def prompts_of(model: LocalModel, file: Path, **options: Any) -> Prompts:
-    """The prompts of a file for a local model (see `Prompts.read`)."""
-    return Prompts.read(file, model.tokenizer, n_tokens=model.columns, **options)
+def prompts_of(model: LocalModel, pairs: Iterable[Any], **options: Any) -> Prompts:
+    """Prompts of pairs for a local model (see `Prompts.of`)."""
+    return Prompts.of(pairs, model.tokenizer, n_tokens=model.columns, **options)
 
 
 def study_prompts(

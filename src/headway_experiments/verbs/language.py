@@ -131,14 +131,16 @@ def prompts(
         threads: how many compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
+    from headway.tasks.prompts import pairs_in
     from headway.training.files import write_json
     from headway_experiments import language
 
     if out is not None:
         terminal.require_file(out, (".json",))
+    pairs = pairs_in(file, count)  # before the model, which takes long to load
     language.compute_on(device, threads)
     local = language.LocalModel(model, "completion", device=device, say=print)
-    task = language.prompts_of(local, file, count=count, start=start, metric=metric)
+    task = language.prompts_of(local, pairs, start=start, metric=metric)
     with terminal.display(30.0) as shown:
 
         def watch(passes: float) -> None:
