@@ -112,7 +112,7 @@ CAPS = {
     "src/headway/verbs": Cap(2161, 5.04, 0.000),
     "benchmarks": Cap(8100, 8.13, 0.128),
     "tests": Cap(None, 7.50, 0.047),
-    "src/headway_experiments": Cap(59150, 6.49, 0.046),
+    "src/headway_experiments": Cap(59157, 6.49, 0.046),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 
