@@ -35,7 +35,9 @@ class NextTokens(Task):
     language: Literal["dyck2", "tomita4"] = "dyck2"
     longest: int = 20
 
-    tokens_are = "symbols"
+    @property
+    def tokens_are(self) -> Literal["symbols"]:
+        return "symbols"
 
     @property
     def vocabulary(self) -> int:

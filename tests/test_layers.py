@@ -144,6 +144,7 @@ PUBLIC = (
 HELPS = (
     "errors",
     "models.export",
+    "tasks.prompts",
     "fields",
     "intervals",
     "reading",
@@ -161,7 +162,7 @@ needs.
 """
 
 NAMES = """
-IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens
+IGNORE_INDEX Batch Circuit Edges HeadwayError Prompts Recorder Run RunConfig Task Tokens
 TrainingConfig Transformer TransformerConfig Vectors certify check_task depend
 discover emergence every_circuit fast figure minimum_layers own patch patch_all program
 resume sweep tapped train widget write_report

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headway.tasks import Tokens as Tokens
     from headway.tasks import Vectors as Vectors
     from headway.tasks import check_task as check_task
+    from headway.tasks.prompts import Prompts as Prompts
     from headway.theory import minimum_layers as minimum_layers
     from headway.training import Recorder as Recorder
     from headway.training import Run as Run
@@ -61,6 +62,7 @@ HOMES = {
     "report.figures.saving": "figure",
     "sweeps": "depend sweep",
     "tasks": "IGNORE_INDEX Batch Edges Task Tokens Vectors check_task",
+    "tasks.prompts": "Prompts",
     "theory": "minimum_layers",
     "training": "Recorder Run RunConfig TrainingConfig fast own resume train",
 }

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from headway.find.exhaustive import Exhaustive as Exhaustive
     from headway.find.exhaustive import MinimalCircuits as MinimalCircuits
     from headway.find.exhaustive import every_circuit as every_circuit
+    from headway.find.gap import Gap as Gap
+    from headway.find.gap import HeadCut as HeadCut
+    from headway.find.gap import bench_of as bench_of
+    from headway.find.gap import cuts_of as cuts_of
+    from headway.find.gap import gap_of as gap_of
 
 HOMES = {
     "exhaustive": "Exhaustive MinimalCircuits every_circuit",
+    "gap": "Gap HeadCut bench_of cuts_of gap_of",
     "search": "candidates_among",
     "study": "circuit_file discover require_learnt",
     "ways": "Way searched",

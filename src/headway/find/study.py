@@ -29,10 +29,12 @@ from headway.judge.yardstick import NoCircuitError, Yardstick, own_loss
 from headway.replace.ablation import Bench
 from headway.replace.ablation import workers as threads
 from headway.replace.circuit import Circuit, jaccard
+from headway.replace.mechanism import OF_CORRUPTED
 from headway.replace.patterns import Attention, along_all, edges_of
 from headway.replace.subject import Sequences, Subject, require_fits, studied
 from headway.settings import computes_as_usual
 from headway.tasks import Task
+from headway.tasks.base import OTHER_SAMPLES, SEARCHED_ON
 from headway.training.run import FINDINGS, Run, kind_of
 
 SEQUENCES = 128
@@ -41,12 +43,6 @@ GIVEN = "circuit_given.json"
 """The findings about a circuit that was given, in a run's folder."""
 
 Shares = Annotated[Sequence[Annotated[float, Gt(0), Le(1)]], MinLen(1)]
-
-SEARCHED_ON = "circuit"
-"""The name of the sample that a circuit is searched on."""
-
-OTHER_SAMPLES = ("stability 1", "stability 2")
-"""Names of samples to search on again, each half as large."""
 
 
 @computes_as_usual
@@ -222,7 +218,7 @@ class _Study:
         """The model on sequences that are drawn for a purpose, with a fill of rows."""
         if (rows, purpose) not in self.named:
             sequences = self.subject.sequences(count or self.options.sequences, purpose)
-            bench = Bench(self.subject.model, self.subject.task, sequences, rows)
+            bench = self.subject.bench(sequences, rows)
             self.benches.append(bench)
             self.named[rows, purpose] = bench
         return self.named[rows, purpose]
@@ -246,6 +242,7 @@ class _Study:
         """
         started = time.perf_counter()
         rows = ablation or way.rows
+        way.require_rows(rows)
         first = self.bench(rows, SEARCHED_ON)
         yardstick = Yardstick.of(first, self.options.threshold)
         require_learnt(first, yardstick.limits(first)[-1])
@@ -267,7 +264,7 @@ class _Study:
         way.prepare(bench)
         circuit = self.waited(self.work.submit(way.circuit, bench, yardstick))
         idle = sorted(set(circuit.mechanisms) - set(circuit.useful_heads))[:MOST_IDLE]
-        heads = [] if rows == "corrupted" else [*circuit.useful_heads, *idle]
+        heads = [] if rows in OF_CORRUPTED else [*circuit.useful_heads, *idle]
         sequences = self.subject.sequences(LOOKED_AT, "looks")
         seen = looks(self.subject.model, self.subject.task, sequences, circuit, heads)
         return Attempt(way, bench, yardstick, circuit, seen)

@@ -3,6 +3,7 @@
     way = told          a search among what the task says that heads may look at
     way = blind         heads are read by effect, told nothing
     way = corrupted     attribution by corrupted sequences, for models of many heads
+    way = exchanged     the same, where values are of corrupted sequences, too
 
 A way of your own is a frozen dataclass that derives from `Way` and has a `kind`. An
 installed package offers it under its kind, by an entry point of the group
@@ -54,6 +55,9 @@ class Way:
 
     def prepare(self, bench: Bench) -> None:
         """Does what must not happen while other threads call the model."""
+
+    def require_rows(self, rows: str) -> None:
+        """Raises `HeadwayError` if the way cannot be gone with a fill of rows."""
 
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
         """A mechanism for every head, on a bench's sequences.
@@ -146,6 +150,26 @@ class ByCorruption(Way):
 
 
 @dataclass(frozen=True)
+class ByExchange(Way):
+    """Attribution between clean and corrupted sequences; heads beside the circuit carry
+    what they carry in the corrupted ones.
+    """
+
+    kind = "exchanged"
+    rows = "exchanged"
+
+    def require_rows(self, rows: str) -> None:
+        """No others than its own."""
+        require(rows == self.rows, "ablation", rows, "exchanged, in this way")
+
+    def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
+        """See `exchanged.found`."""
+        from headway.find import exchanged  # few tasks have corrupted sequences
+
+        return exchanged.found(bench, yardstick)
+
+
+@dataclass(frozen=True)
 class Given(Way):
     """No way at all: the circuit is given.
 
@@ -173,7 +197,7 @@ def way_for(task: Task, asked: str | Way | None, **options: Any) -> Way:
     """
     if isinstance(asked, Way):
         return asked
-    default = (
+    default = task.way or (
         "corrupted" if task.is_corrupted else "blind" if task.is_read_blind else "told"
     )
     name = asked or default

@@ -3,8 +3,8 @@
 It is measured on sequences that the search for the circuit never saw, and guarantees
 nothing about others; `certificate` has a bound for all of them.
 
-With `corrupted` rows models are large: intervals are of as many sequences as all else,
-and heads are replaced alone if useful.
+With rows of corrupted sequences models are large: intervals are of as many sequences as
+all else, and heads are replaced alone if useful.
 """
 
 import math
@@ -24,7 +24,7 @@ from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head, WrittenHead, WrittenLoss, WrittenPath
-from headway.replace.mechanism import Corrupted
+from headway.replace.mechanism import OF_CORRUPTED, fill_named
 from headway.replace.patterns import Attention
 from headway.replace.subject import Counted, Subject
 
@@ -130,7 +130,8 @@ def evidence_for(
     losses = bench.errors([{}, circuit]).mean(1).tolist()
     intact, replaced = (dict(zip(bench.hops, by_hop, strict=True)) for by_hop in losses)
     threshold = yardstick.met(bench, sum(losses[1]) / len(losses[1]))
-    drawn = bench.sequences if patterns.rows == "corrupted" else DRAWN
+    is_large = patterns.rows in OF_CORRUPTED
+    drawn = bench.sequences if is_large else DRAWN
     own, its = map(interval_of, _fresh_losses(subject, circuit, patterns.rows, drawn))
     impossible, minimum = None, None
     if flow is not None:
@@ -156,7 +157,7 @@ def evidence_for(
 def _alone(bench: Bench, circuit: Circuit) -> dict[Head, float]:
     """The loss with each head alone replaced; of a large model, each useful head."""
     heads = sorted(circuit.mechanisms)
-    if bench.patterns.rows == "corrupted":
+    if bench.patterns.rows in OF_CORRUPTED:
         heads = circuit.useful_heads
     losses = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     return dict(zip(heads, losses, strict=True))
@@ -210,6 +211,7 @@ def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
     if not each.isfinite().all():
         return math.inf, math.inf
     mean = each.mean().item()
+    least = min(each.min().item(), 0.0)
     spread = each.std(correction=0).item()
     standard = (each - mean) / (spread or 1.0)
     skew = (standard**3).mean().item()
@@ -222,14 +224,15 @@ def interval_of(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
         return 3 * (math.cbrt(cubed) - 1) / skew
 
     low = mean - spread * off(tail)
-    return max(low, 0.0), mean - spread * off(-tail)
+    return max(low, least), mean - spread * off(-tail)
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:
     """The loss without each path (the paper's step 6)."""
     paths = circuit.paths
-    if bench.patterns.rows == "corrupted":
-        cut = [circuit.replacing(path.at, Corrupted()) for path in paths]
+    if bench.patterns.rows in OF_CORRUPTED:
+        fill = fill_named(bench.patterns.rows)
+        cut = [circuit.cut_to(path, fill) for path in paths]
     else:
         cut = [circuit.without(path) for path in paths]
     needed = list[Necessity]()

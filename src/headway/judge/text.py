@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from headway.judge.discovery import Discovery
-from headway.judge.evidence import Evidence
 from headway.judge.looks import of_looks
 from headway.judge.verdicts import Verdict, roles_of, verdicts
-from headway.judge.yardstick import Likeness, percent
+from headway.judge.yardstick import Likeness, Yardstick, percent
 from headway.relations.paths import AttentionPath
 from headway.replace.circuit import LISTED, Circuit
 from headway.replace.heads import name_of
@@ -54,7 +53,8 @@ def evidence_lines(discovery: Discovery) -> list[str]:
             " answers that exchanging every head changes, or of the loss that it adds"
         )
         lines += wrapped(
-            "cut: the loss with this path cut and all other heads replaced"
+            f"cut: the {discovery.yardstick.metric} with this path cut and all other "
+            "heads replaced"
         )
         if discovery.evidence.trials:
             lines += wrapped(
@@ -136,55 +136,63 @@ def flow_line(discovery: Discovery) -> str:
 def likeness_table(discovery: Discovery) -> list[str]:
     """Intact, circuit, complement and ablated, each with its loss and its agreement."""
     evidence = discovery.evidence
-    intact = f"{discovery.intact_loss:.4f}"
     likeness = evidence.likeness
+    yardstick = discovery.yardstick
+    own = f"{yardstick.measured(discovery.intact_loss):.4f}"
     rows = [
-        ["", "loss", "answers", "sequences", "R²", "faithfulness"],
-        ["intact", intact, "100.0 %", "100.0 %", "1.000", "1.000"],
-        _likeness_row("circuit", likeness.circuit),
+        ["", yardstick.metric, "answers", "sequences", "R²", "faithfulness"],
+        ["intact", own, "100.0 %", "100.0 %", "1.000", "1.000"],
+        _likeness_row("circuit", likeness.circuit, yardstick),
     ]
     if discovery.circuit.paths:
-        rows.append(_likeness_row("complement", likeness.complement))
-    rows.append(_likeness_row("ablated", likeness.ablated))
+        rows.append(_likeness_row("complement", likeness.complement, yardstick))
+    rows.append(_likeness_row("ablated", likeness.ablated, yardstick))
     lines = _table(rows, "<>>>>>")
     lines += wrapped(
         "answers: the share that is the intact model's own; sequences: the share "
         "of which all"
         " answers are"
     )
-    lines += wrapped(f"the circuit hop by hop: {_hops(evidence)}")
-    above = "below" if discovery.replaced_loss < discovery.threshold else "not below"
-    its = _interval(evidence.interval)
-    own = _interval(evidence.intact_interval)
+    lines += wrapped(f"the circuit hop by hop: {_hops(discovery)}")
+    is_good = discovery.replaced_loss < discovery.threshold
+    better, worse = ("below", "not below")
+    if yardstick.sign < 0:
+        better, worse = ("above", "not above")
+    above = better if is_good else worse
+    limit = yardstick.measured(discovery.threshold)
+    its = _interval(evidence.interval, yardstick)
+    own = _interval(evidence.intact_interval, yardstick)
     lines += wrapped(
-        f"every head replaced, {discovery.ablation} rows: the loss is {above} "
-        f"{discovery.threshold:.3g}; on"
+        f"every head replaced, {discovery.ablation} rows: the {yardstick.metric} is"
+        f" {above} {limit:.3g}; on"
         f" {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
     )
     return lines
 
 
-def _likeness_row(name: str, altered: Likeness) -> list[str]:
+def _likeness_row(name: str, altered: Likeness, yardstick: Yardstick) -> list[str]:
     """The likeness of an altered model to the intact one, as cells of a table."""
-    row = [name, f"{altered.loss:.4f}"]
+    row = [name, f"{yardstick.measured(altered.loss):.4f}"]
     row += [percent(altered.agreement), percent(altered.sequence_agreement)]
     for number in (altered.r2, altered.faithfulness):
         row.append("-" if number is None else f"{number:.3f}")
     return row
 
 
-def _hops(evidence: Evidence) -> str:
+def _hops(discovery: Discovery) -> str:
     """The circuit's loss of every hop, with the share of answers that agree."""
+    evidence = discovery.evidence
     agreement = evidence.likeness.circuit.agreement_by_hop
     hops = list[str]()
     for hop, loss in evidence.replaced.items():
-        hops.append(f"{hop} {rounded(loss)} ({percent(agreement[hop])})")
+        measured = rounded(discovery.yardstick.measured(loss))
+        hops.append(f"{hop} {measured} ({percent(agreement[hop])})")
     return ", ".join(hops)
 
 
-def _interval(ends: tuple[float, float]) -> str:
-    """An interval, as it is printed."""
-    return " to ".join(map(rounded, ends))
+def _interval(ends: tuple[float, float], yardstick: Yardstick) -> str:
+    """The interval of a metric, given that of the loss, as it is printed."""
+    return " to ".join(map(rounded, sorted(map(yardstick.measured, ends))))
 
 
 def path_table(
@@ -203,7 +211,8 @@ def path_table(
     for needed in discovery.evidence.necessity:
         path = needed.path
         cost = f"{costs[path].most:.2f}" if path in costs else "-"
-        row = [str(path), f"{needed.attention:.2f}", cost, f"{needed.loss:.3f}"]
+        cut = discovery.yardstick.measured(needed.loss)
+        row = [str(path), f"{needed.attention:.2f}", cost, f"{cut:.3f}"]
         if emerged is not None:
             row.append(at_step(emerged.get(path)))
         elif trials:

@@ -161,7 +161,10 @@ def _not_enough(discovery: Discovery, because: str) -> Verdict:
     }
     if alone:
         head = max(alone, key=alone.__getitem__)
-        takes = f"takes the loss from {own:.3f} to {alone[head]:.3f}"
+        measured = discovery.yardstick.measured
+        metric = discovery.yardstick.metric
+        before, after = measured(own), measured(alone[head])
+        takes = f"takes the {metric} from {before:.3f} to {after:.3f}"
         because += f"; replacing {name_of(head)} alone {takes}"
         return Verdict("enough", False, because, _map(head))
     more = 4 * discovery.evidence.sequences

@@ -33,6 +33,10 @@ THRESHOLD = 0.05
 CLOSES = (0.95, 0.9, 0.8)
 """Shares of the gap to close: the search's aims in turn, the least allowed."""
 
+CLOSES_CORRUPTED: dict[str, tuple[float, ...]]
+CLOSES_CORRUPTED = {"corrupted": (0.9,), "exchanged": (0.9, 0.8)}
+"""The same where the far end of the gap is of corrupted sequences."""
+
 AGREES = {"agreement": 0.9, "r2": 0.8}
 """The least likeness to the model: `agreement` of tokens, `r2` of vectors."""
 
@@ -144,12 +148,13 @@ class Yardstick:
     Attributes:
         loss: to stay below with every head replaced; None if a share of the gap counts.
         ablated: what stands in the place of every head at the far end of the gap.
-        measure: how likeness to the model is measured beside the gap.
+        measure: how likeness to the model is measured beside the gap; of answers that
+            are judged by a metric, its name.
     """
 
     loss: float | None
-    ablated: Literal["uniform", "mean", "zero", "corrupted"]
-    measure: Literal["agreement", "r2"]
+    ablated: Literal["uniform", "mean", "zero", "corrupted", "exchanged"]
+    measure: Literal["agreement", "r2", "logit difference", "probability", "rank"]
 
     @classmethod
     def of(cls, bench: Bench, loss: float | None = None) -> "Yardstick":
@@ -165,23 +170,41 @@ class Yardstick:
                 the model answers no better than by one answer to all queries.
         """
         measure = "r2" if bench.batch.targets.is_floating_point() else "agreement"
-        corrupted = bench.patterns.rows == "corrupted"
+        metric = bench.task.targets.metric_name
+        if metric != "loss":
+            measure = metric
+        rows = bench.patterns.rows
+        corrupted = rows if rows in ("corrupted", "exchanged") else None
         if loss is None:
             loss = bench.task.threshold
         if loss is not None:
-            return cls(loss, "corrupted" if corrupted else "uniform", measure)
+            return cls(loss, corrupted or "uniform", measure)
         own = own_loss(bench)
-        if corrupted:
-            return _costliest(bench, own, [cls(None, "corrupted", measure)])
+        if corrupted is not None:
+            return _costliest(bench, own, [cls(None, corrupted, measure)])
         require_told_apart(bench)
         require_better_than_one_answer(bench)
         ends = [cls(None, "mean", measure), cls(None, "zero", measure)]
         return _costliest(bench, own, ends)
 
     @property
+    def metric(self) -> str:
+        """The name of what losses are."""
+        return "loss" if self.measure in AGREES else self.measure
+
+    @property
+    def sign(self) -> int:
+        """-1 if losses are a metric with its sign changed, as more of it is better."""
+        return -1 if self.measure in ("logit difference", "probability") else 1
+
+    def measured(self, loss: float) -> float:
+        """The metric that a loss is."""
+        return self.sign * loss
+
+    @property
     def closes(self) -> tuple[float, ...]:
-        """Shares of the gap to close: one share if the ablation is `corrupted`."""
-        return (0.9,) if self.ablated == "corrupted" else CLOSES
+        """Shares of the gap to close, by the ablation."""
+        return CLOSES_CORRUPTED.get(self.ablated, CLOSES)
 
     def without(self, bench: Bench) -> dict[Head, Mechanism]:
         """Every head ablated."""
@@ -207,8 +230,10 @@ class Yardstick:
     def agrees(self, agreement: float, r2: float | None) -> bool:
         """True if answers or outputs are the model's own often enough."""
         like = agreement if self.measure == "agreement" else r2
-        loss_alone = self.loss is not None or self.ablated == "corrupted"
-        return loss_alone or like is None or like >= AGREES[self.measure]
+        of_corrupted = self.ablated in CLOSES_CORRUPTED
+        loss_alone = self.loss is not None or of_corrupted
+        least = AGREES.get(self.measure, AGREES["agreement"])
+        return loss_alone or like is None or like >= least
 
 
 def _costliest(bench: Bench, own: float, ends: Sequence[Yardstick]) -> Yardstick:

@@ -195,6 +195,9 @@ class Bench(Judging):
         self.candidates = 0
         self.given_up = False
         self.parts = parts_of(self.sequences)
+        if task.targets.may_be_negative:
+            # Of a part of the sequences nothing follows for all of them.
+            self.parts = [slice(0, self.sequences)]
 
     @property
     def sequences(self) -> int:
@@ -377,8 +380,12 @@ class Bench(Judging):
         count = min(sequences, self.sequences)
         gains = [0.0] * len(changes)
 
+        smooth = self.task.targets.smooth
+
         def loss(part: slice, outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
-            return self.judged(outputs, part).mean(1).sum() / count
+            targets = self.batch.targets[part]
+            errors = smooth.errors(outputs, targets, self._asked)[..., self.columns]
+            return errors.mean(1).sum() / count
 
         for start in range(0, count, FEW):
             part = slice(start, min(start + FEW, count))

@@ -110,6 +110,13 @@ class Circuit(Shown):
         left = mechanism.relations - {cut.relation}
         return self.replacing(cut.at, replace(mechanism, relations=left))
 
+    def cut_to(self, path: AttentionPath, rest: Mechanism) -> "Circuit":
+        """This circuit with one path cut; a head that has no other gets a rest."""
+        cut = self.without(path)
+        return (
+            cut if cut.mechanisms[path.at].is_useful else self.replacing(path.at, rest)
+        )
+
     def adding(self, path: AttentionPath | str) -> "Circuit":
         """This circuit with one more path; a head that had none gets it alone."""
         new = AttentionPath.parse(path) if isinstance(path, str) else path

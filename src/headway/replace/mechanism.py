@@ -175,6 +175,34 @@ class Corrupted(Mechanism):
         return patterns.corrupted[:, *head]
 
 
+class Exchanged(Mechanism):
+    """The head carries all that it carries in the corrupted sequence: attention and
+    values.
+
+    It is no pattern: `ExchangedBench` measures it.
+    """
+
+    kind = "exchanged"
+    fills = "carry what they carry in the corrupted sequence"
+
+    def prepare(self, patterns: "Patterns") -> None:
+        """Refuses benches that replace patterns alone.
+
+        Raises:
+            HeadwayError: if values are not exchanged.
+        """
+        require(
+            patterns.rows == self.kind,
+            "ablation",
+            patterns.rows,
+            "exchanged, where a circuit has heads that are",
+        )
+
+
+OF_CORRUPTED = (Corrupted.kind, Exchanged.kind)
+"""The fills that are taken from corrupted sequences; models are large then."""
+
+
 class Identity(Mechanism):
     """Every position attends to itself: the head moves nothing between positions."""
 

@@ -19,7 +19,7 @@ from headway.models import Tappable, Transformer, tapped
 from headway.replace.ablation import Bench, heads_of
 from headway.replace.circuit import Circuit
 from headway.replace.heads import name_of
-from headway.replace.mechanism import KnockOut, Mean, Tabled
+from headway.replace.mechanism import Exchanged, KnockOut, Mean, Tabled
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.config import TrainingConfig
@@ -70,6 +70,15 @@ class Subject:
             self.task, count, self.seed, device_of(self.model), purpose, config
         )
 
+    def bench(self, batch: Batch, rows: str, shared: bool = True) -> Bench:
+        """The model on sequences, with a fill of rows (see `Bench`)."""
+        if rows != Exchanged.kind:
+            return Bench(self.model, self.task, batch, rows, shared)
+        # Few studies exchange values.
+        from headway.replace.exchanged import ExchangedBench
+
+        return ExchangedBench(self.model, self.task, batch)
+
     def partners(self, count: int, purpose: str) -> "Partners":
         """So many held-out sequences for this purpose alone, each with one to exchange
         with.
@@ -112,7 +121,7 @@ class Subject:
 
         def drawn(size: int, part: str) -> Bench:
             batch = self.sequences(CHUNK, f"{stream}, {part}")
-            return Bench(self.model, self.task, batch.part(slice(size)), rows, shared)
+            return self.bench(batch.part(slice(size)), rows, shared)
 
         # Means and tables are of a sample of its own, so that sequences stay
         # independent.

@@ -38,6 +38,14 @@ TokensAre = Literal["symbols", "ordered", "numbers"]
 """What may be done with tokens: they can be told apart; or compared by size, too; or
 added and subtracted, too."""
 
+SEARCHED_ON = "circuit"
+"""The purpose of the sequences that a circuit is searched for on."""
+
+OTHER_SAMPLES = ("stability 1", "stability 2")
+"""Those of sequences on which it is searched for again."""
+
+SEARCHES = (SEARCHED_ON, *OTHER_SAMPLES)
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -117,6 +125,11 @@ class Task(ABC):
 
     threshold: ClassVar[float | None] = None
     """The loss below which a circuit solves the task, if known (`Yardstick`)."""
+
+    way: ClassVar[str | None] = None
+    """The way to a circuit that suits the task, by name; by default it follows from
+    what the task tells (`ways.way_for`).
+    """
 
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -273,6 +286,14 @@ class Task(ABC):
     def sample(self, count: int, generator: torch.Generator) -> Batch:
         """Samples `count` fresh sequences on the generator's device."""
         return self.assemble(self.draw(count, generator))
+
+    def sample_for(self, purpose: str, count: int, generator: torch.Generator) -> Batch:
+        """Samples sequences for a purpose, such as one of `SEARCHES`.
+
+        A task of few sequences may give fewer, so that those of a search are for
+        searches alone.
+        """
+        return self.sample(count, generator)
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """Losses, hop by hop, of predictors that follow no chain, for comparison."""

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Num
@@ -21,6 +21,23 @@ class Targets(ABC):
     loss_name: ClassVar[str]
     nothing: ClassVar[float]
     """The value of a target where nothing is asked."""
+
+    @property
+    def metric_name(self) -> Literal["loss", "logit difference", "probability", "rank"]:
+        """The name of what is measured."""
+        return "loss"
+
+    @property
+    def may_be_negative(self) -> bool:
+        """True if losses are a metric with its sign changed, as more of it is better:
+        sums of them then do not only grow.
+        """
+        return False
+
+    @property
+    def smooth(self) -> "Targets":
+        """The targets by which slopes are taken; others if these have none."""
+        return self
 
     @abstractmethod
     def width(self, n_hops: int) -> int:

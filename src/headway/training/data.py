@@ -53,7 +53,7 @@ def held_out(
     known = None if trained_by is None else training_set(trained_by)
     with clear_errors(f"task = {task.kind!r} raises"):
         if known is None:
-            return in_shape(task, task.sample(count, generator))
+            return in_shape(task, task.sample_for(purpose, count, generator))
         draws = known.draws_apart(task, count, generator)
     if draws is None:
         raise HeadwayError(

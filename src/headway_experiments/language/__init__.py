@@ -8,6 +8,11 @@ from headway_experiments.language.formulations import FORMULATIONS, places, ques
 from headway_experiments.language.ledger import Ledger
 from headway_experiments.language.loading import compute_on, place_of
 from headway_experiments.language.local import LocalModel, common_start
+from headway_experiments.language.prompting import (
+    PromptStudy,
+    prompts_of,
+    study_prompts,
+)
 from headway_experiments.language.question import Question, matched
 from headway_experiments.language.repeats import Repeats
 
@@ -17,6 +22,7 @@ __all__ = [
     "Cell",
     "Ledger",
     "LocalModel",
+    "PromptStudy",
     "Question",
     "Repeats",
     "answered",
@@ -27,6 +33,8 @@ __all__ = [
     "matched",
     "place_of",
     "places",
+    "prompts_of",
     "questions",
+    "study_prompts",
     "summary",
 ]

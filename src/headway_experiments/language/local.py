@@ -9,15 +9,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from headway.errors import HeadwayError, require, shown
+from headway.errors import HeadwayError, require
+from headway.tasks.prompts import PROBE, Cutter
 from headway.training.files import clear_errors
 from headway_experiments.language.loading import loaded, located
 from headway_experiments.language.question import Question
 
 Form = Literal["chat", "completion"]
-
-PROBE = "a is 1. b is a. What is b? " * 8
-"""A text on which is tried whether a model can go on from what it keeps of one."""
 
 
 class LocalModel:
@@ -52,13 +50,14 @@ class LocalModel:
         self.name = model
         self.device = device
         self.tokenizer, self.model = loaded(located(model, say), say)
+        self.cutter = Cutter(self.tokenizer, f"the tokenizer of {model}")
         has_template = bool(self.tokenizer.chat_template)
         allowed = "completion: this model has no template"
         require(form != "chat" or has_template, "form", form, allowed)
         self.form: Form = form or ("chat" if has_template else "completion")
         with self._reading():
             self.model = self.model.to(device).eval()
-            self.front = [] if self.form == "chat" else self._front()
+            self.front = [] if self.form == "chat" else self.cutter.front()
             self.lead = self._lead()
             self.stops = self._stops()
             self.goes_on = self._goes_on()
@@ -85,19 +84,6 @@ class LocalModel:
     def kind(self) -> str:
         """The model's name and class, as errors tell them."""
         return f"{self.name} ({type(self.model).__name__})"
-
-    def _front(self) -> list[int]:
-        """The tokens that the tokenizer puts in front of every text.
-
-        Raises:
-            HeadwayError: if it also changes the text's own tokens.
-        """
-        bare = self._ids(PROBE)
-        whole = self._ids(PROBE, add_special_tokens=True)
-        for start in range(len(whole)):
-            if whole[start : start + len(bare)] == bare:
-                return whole[:start]
-        raise HeadwayError(f"the special tokens of {self.name} change the text's own")
 
     def _lead(self) -> str:
         if self.form == "completion":
@@ -176,19 +162,11 @@ class LocalModel:
             HeadwayError: if the tokenizer cannot read the text, or the model does not
                 know a token.
         """
-        ids = [*self.front, *self._ids(text)]
+        ids = [*self.front, *self.cutter.ids(text)]
         largest = max(ids, default=0)
         allowed = f"below {self.columns}, as {self.kind} has no more"
         require(largest < self.columns, "token", largest, allowed)
         return ids
-
-    def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
-        with clear_errors(
-            f"the tokenizer of {self.name} cannot read {shown(text, 40)}:"
-        ):
-            return self.tokenizer(text, add_special_tokens=add_special_tokens)[
-                "input_ids"
-            ]
 
     def cut(self, question: Question) -> tuple[Tensor, list[list[int]]]:
         """The tokens of a question as this model is asked, [token], and those of every

