@@ -20,7 +20,7 @@ from headway.relations import AttentionPath
 from headway.replace import ABLATIONS, Bench, Circuit, Uniform
 from headway.training import Run, held_out
 
-ROWS = [rows for rows in ABLATIONS if rows != "corrupted"]
+ROWS = [rows for rows in ABLATIONS if rows not in ("corrupted", "exchanged")]
 
 
 def circuit_of(run: Run, paths: list[str]) -> Circuit:

@@ -120,7 +120,7 @@ CAPS = {
     "src/headway/theory": Cap(3389, 5.99, 0.000),
     "src/headway/training": Cap(13909, 5.84, 0.019),
     "src/headway/verbs": Cap(2287, 4.94, 0.040),
-    "benchmarks": Cap(9573, 7.85, 0.142),
+    "benchmarks": Cap(9575, 7.86, 0.142),
     "tests": Cap(None, 6.87, 0.039),
     "src/headway_experiments": Cap(63583, 6.49, 0.044),
 }

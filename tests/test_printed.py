@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_WHOLE = {"docs/everyday.md"}
 """Pages whose every snippet is run elsewhere (test_everyday.py)."""
 
-CODE = {"sh", "bash", "python", "toml", "json"}
+CODE = {"sh", "bash", "python", "toml", "json", "html"}
 """Languages of blocks that are typed, not printed."""
 
 OWN_LOOP = "python own_loop.py"

@@ -257,5 +257,5 @@ def _transformer_lens(name: str) -> Any:
         return importlib.import_module(f"transformer_lens.{name}")
     except ModuleNotFoundError:
         raise HeadwayError(
-            "TransformerLens 4 is not installed: pip install 'headway-interp[lens]'"
+            "TransformerLens 4 is not installed: pip install 'headway[lens]'"
         ) from None

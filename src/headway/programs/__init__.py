@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from headway.programs.forced import Followed as Followed
     from headway.programs.judged import JudgedProgram as JudgedProgram
     from headway.programs.judged import program as program
-    from headway.programs.program import Program as Program
+    from headway.programs.printed import Program as Program
 
 HOMES = {
     "forced": "Followed",
     "judged": "JudgedProgram program",
-    "program": "Program",
+    "printed": "Program",
 }
 __all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -11,7 +11,7 @@ from headway.programs.expressions import Expression, Scope
 from headway.programs.heads import Heads
 from headway.programs.linear import linear_conditions
 from headway.programs.pool import Pool
-from headway.programs.program import Program
+from headway.programs.printed import Program
 from headway.programs.sample import Sample
 from headway.programs.trees import Search
 from headway.replace.circuit import Circuit

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headway.programs.doubts import Doubts
 from headway.programs.expressions import Array, Expression, Mask, Scope
-from headway.programs.program import Program
+from headway.programs.printed import Program
 from headway.programs.sample import Sample
 from headway.replace.heads import head_of
 from headway.replace.mechanism import Mechanism, Rows

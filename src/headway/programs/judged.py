@@ -18,7 +18,7 @@ from headway.judge.discovery import given_or_own
 from headway.programs.expressions import Array, Expression, Scope
 from headway.programs.find import Read, read_program
 from headway.programs.forced import Followed, Forcing
-from headway.programs.program import Program
+from headway.programs.printed import Program
 from headway.programs.sample import Answers, Sample
 from headway.replace.ablation import Bench, heads_of
 from headway.replace.subject import Sequences, Subject, studied
