@@ -41,7 +41,8 @@ HOMES = {
     "exchanged": "ExchangedBench",
     "heads": "Head name_of",
     "mechanism": (
-        "ABLATIONS Corrupted Exchanged Identity KnockOut Mean Mechanism Paths Tabled Uniform"
+        "ABLATIONS Corrupted Exchanged Identity KnockOut Mean Mechanism Paths Tabled "
+        "Uniform"
     ),
     "patching": "patch patch_all",
     "patterns": "along_all attention_along",
