@@ -1,14 +1,12 @@
 """Heads of models of which nobody says what they may look at."""
 
-import importlib
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from headway import Batch, HeadwayError, Task, discover, emergence
+from headway import Batch, HeadwayError, Task, discover, emergence, userfile
 from headway.find import candidates_among
 from headway.find.blind import read
 from headway.judge import Discovery
@@ -260,8 +258,7 @@ def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
 def strangers():
     if not STRANGERS.is_dir():
         pytest.skip(f"{STRANGERS.name}: models that others trained are not here")
-    sys.path.insert(0, str(STRANGERS))
-    return importlib.import_module("strangers")
+    return userfile.load(STRANGERS / "strangers.py")
 
 
 PUBLISHED = {

@@ -12,7 +12,7 @@ WORDS = (*NAMES, *CITIES, "lives", "in", ".")
 
 
 @dataclass(frozen=True)
-class TwoBack(Task):
+class TwoPlacesBack(Task):
     """At every position from the third on the token two back."""
 
     vocabulary = 6

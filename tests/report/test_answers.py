@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from own_tasks import TwoBack
+from own_tasks import TwoPlacesBack
 from pages import page_data, report, unpacked
 from tiny_runs import with_heads
 
@@ -20,7 +20,7 @@ PATHS = {(0, 0): ("2 back", "previous token"), (1, 0): ("first position",)}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return with_heads(tmp_path_factory.mktemp("own") / "own", TwoBack(), 1, PATHS)
+    return with_heads(tmp_path_factory.mktemp("own") / "own", TwoPlacesBack(), 1, PATHS)
 
 
 def expected(run, cut):

@@ -6,7 +6,7 @@ import re
 from itertools import combinations
 
 import pytest
-from own_tasks import Homes, TwoBack
+from own_tasks import Homes, TwoPlacesBack
 from pages import page_data, unpacked, written
 from tiny_runs import with_heads
 
@@ -36,7 +36,7 @@ CLICKABLE = """() => [...document.querySelectorAll('.hero .arrow')].map((arrow) 
 def heads(tmp_path_factory):
     """The page of two layers of four heads, some of which look at the same token."""
     folder = tmp_path_factory.mktemp("heads")
-    return written(with_heads(folder / "heads", TwoBack(), 4, FOUR_HEADS), folder)
+    return written(with_heads(folder / "heads", TwoPlacesBack(), 4, FOUR_HEADS), folder)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
 """Programs of models that others trained, from the circuits that were read of them."""
 
-import importlib
-import sys
 from pathlib import Path
 
 import pytest
 
+from headway import userfile
 from headway.programs import program
 from headway.replace import Circuit
 
@@ -56,8 +55,7 @@ MATCHES = {"sort": 0.9}
 def strangers():
     if not STRANGERS.is_dir():
         pytest.skip(f"{STRANGERS.name}: models that others trained are not here")
-    sys.path.insert(0, str(STRANGERS))
-    return importlib.import_module("strangers")
+    return userfile.load(STRANGERS / "strangers.py")
 
 
 @pytest.mark.parametrize("name", CIRCUITS)
