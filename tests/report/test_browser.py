@@ -256,6 +256,7 @@ def test_it_plays_once_by_itself_and_when_it_is_asked_to(visit, learnt):
     page.keyboard.press(" ")
     page.clock.install()
     page.reload()
+    page.locator(".answer .hop").first.wait_for()
     page.clock.run_for(2000)
     assert seen.shown()["step"] == last
     page.get_by_role("button", name="play").click()
