@@ -122,7 +122,7 @@ CAPS = {
     "src/headway/verbs": Cap(2287, 4.94, 0.040),
     "benchmarks": Cap(9575, 7.86, 0.142),
     "tests": Cap(None, 6.88, 0.039),
-    "src/headway_experiments": Cap(63583, 6.49, 0.044),
+    "src/headway_experiments": Cap(63562, 6.48, 0.044),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 

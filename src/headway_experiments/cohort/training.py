@@ -4,7 +4,6 @@ The rate stays as it is until nearly all sequences are right, then falls to zero
 attention sharpens until then.
 """
 
-import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from torch import nn
 
 from headway.tasks import Task
 from headway.training import held_out
+from headway.training.files import read_tensors, write_tensors
 from headway_experiments.cohort.members import MODELS, Member
 from headway_experiments.cohort.modules import module_of
 
@@ -32,7 +32,7 @@ LOOKED_AT = 512
 
 @dataclass(frozen=True)
 class Learnt:
-    """How well a model has learnt its task, on sequences that it was not trained on.
+    """A model's success at its task, on sequences that it was not trained on.
 
     Attributes:
         accuracy: the share of right answers.
@@ -48,8 +48,8 @@ class Learnt:
 
 
 def path_of(name: str, folder: Path) -> Path:
-    """The file of a model's weights."""
-    return folder / f"{name.replace(' ', '-')}.pt"
+    """The file of a model's weights, and of how well it learnt."""
+    return folder / f"{name.replace(' ', '-')}.safetensors"
 
 
 def train(name: str, folder: Path, steps: int | None = None) -> Learnt:
@@ -69,8 +69,7 @@ def train(name: str, folder: Path, steps: int | None = None) -> Learnt:
     learnt = Learnt(accuracy, sequences, done, took)
     path = path_of(name, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(module.state_dict(), path)
-    path.with_suffix(".json").write_text(json.dumps(asdict(learnt)) + "\n")
+    write_tensors(path, module.state_dict(), asdict(learnt))
     return learnt
 
 
@@ -128,6 +127,6 @@ def load(name: str, folder: Path) -> tuple[nn.Module, Task, Learnt]:
         train(name, folder)
     member = MODELS[name]
     module = module_of(member.shape, member.task, member.seed)
-    module.load_state_dict(torch.load(path, weights_only=True))
-    learnt = json.loads(path.with_suffix(".json").read_text())
+    weights, learnt = read_tensors(path)
+    module.load_state_dict(weights)
     return module.eval(), member.task, Learnt(**learnt)
