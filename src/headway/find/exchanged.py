@@ -163,7 +163,7 @@ class _Search:
         return first if most >= TELLS * whole else anywhere
 
     def along(self, name: str, cells: Tensor) -> float:
-        """What a head does along a relation."""
+        """The work of a head along a relation."""
         if not self.bench.patterns.has(name):
             return 0.0
         mask = self.bench.patterns.alone(name) > 0
@@ -179,6 +179,6 @@ class _Search:
         return kept
 
     def left_out(self, head: Head, names: frozenset[str]) -> float:
-        """What a head does in rows that its relations leave out."""
+        """The work of a head in rows that its relations leave out."""
         cells = self.by_head[head]
         return (cells.sum() - cells[self.kept({*names})].sum()).item()

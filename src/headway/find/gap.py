@@ -1,4 +1,4 @@
-"""What there is to explain between clean and corrupted prompts, said before a search:
+"""The gap between clean and corrupted prompts, measured before a search:
 the gap, what of it heads carry, and what where they look alone does; and what each
 head does in the model as it is.
 """
@@ -89,8 +89,8 @@ class Gap:
 
 @dataclass(frozen=True)
 class HeadCut:
-    """What a head does in the model as it is: what of the metric is lost when it alone
-    carries what it carries in the corrupted prompt.
+    """A head's work in the model as it is: the part of the metric that is lost when it
+    alone carries what it carries in the corrupted prompt.
 
     Attributes:
         head: its layer and number.
@@ -180,7 +180,7 @@ def bench_of(model: Any, task: Task, sequences: int, seed: int = 0) -> Exchanged
 
 @torch.no_grad()
 def cuts_of(bench: ExchangedBench, heads: Iterable[Head]) -> list[HeadCut]:
-    """What each of some heads does in the model as it is, the most first.
+    """The work of each of some heads in the model as it is, the most first.
 
     Args:
         bench: the model on prompts.

@@ -1,4 +1,4 @@
-"""How well expressions tell a head's attention: a description length, without any pass.
+"""The bits of a head's attention under expressions, without a pass of the model.
 
 A row of attention costs as many bits as a mixture needs to tell it: of what the
 expression says, and of what the head attends to whatever stands in the sequence. The
@@ -57,7 +57,7 @@ ALSO = ("first position", "own position")
 
 @dataclass(frozen=True)
 class Told:
-    """What some expressions tell of a head's attention.
+    """The bits of a head's attention under some expressions.
 
     Attributes:
         expressions: that tell it.
@@ -98,7 +98,7 @@ class Screen(AttentionRows):
 
     @cached_property
     def groups(self) -> Float[Tensor, "row group"]:
-        """How much every row counts in its group: rows of one token of the query.
+        """The weight of every row in its group: rows of one token of the query.
 
         Attention may be sharp for some of these and soft for others. Of many tokens, or
         of none, all rows are one group.
@@ -131,7 +131,7 @@ class Screen(AttentionRows):
         return self.counts.new_tensor([each.price for each in expressions])
 
     def told(self, expressions: Sequence[Expression]) -> Told:
-        """What expressions tell of the head's attention."""
+        """Price the head's attention under expressions, row by row."""
         n_rows = len(self.counts)
         costs = self.own.new_zeros(len(expressions), len(SHARES), n_rows)
         has_key = self.own.new_zeros(len(expressions), n_rows, dtype=torch.bool)

@@ -67,7 +67,7 @@ class Swaps:
         return (Term(1 - self.own_cells(path), OWN, OWN),)
 
     def path_elsewhere(self, path: AttentionPath) -> Swap:
-        """What is read along a path are values of a sequence of another layout."""
+        """Values read along a path are those of a sequence of another layout."""
         own = self.own_cells(path)
         return Term(1 - own, OWN, OWN), Term(own, OWN, ELSEWHERE)
 

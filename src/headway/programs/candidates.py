@@ -1,4 +1,4 @@
-"""What an answer may depend on, and what it may be, at the rows that are asked."""
+"""Conditions and expressions for an answer, at the rows that are asked."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class Candidates:
 def conditions(
     pool: Pool, rows: Rows, more: Iterable[tuple[Expression, Array]]
 ) -> Candidates:
-    """What may hold of a row: those of the pool's variables, and some more."""
+    """Conditions on a row: those of the pool's variables, and some more."""
     found = list(more)
     for expression in _conditions(pool, rows):
         holds = rows.of(pool.scope.value(expression))
@@ -153,7 +153,7 @@ def _twice(first: Variable, second: Variable) -> Expression:
 
 
 def leaves(pool: Pool, rows: Rows) -> Candidates:
-    """What the answer may be."""
+    """Expressions that the answer may be."""
     found = list[tuple[Expression, Array]]()
     if rows.answers_are != "symbols":
         for value in np.unique(rows.answers):

@@ -1,4 +1,4 @@
-"""Where a program's values say little of a model's, once heads look elsewhere.
+"""Rows at which a program's values say little of a model's, once heads are forced.
 
 Where a query matches more keys than it did, or fewer, a model attends to no one place;
 of two values that are the most frequent it may choose either.

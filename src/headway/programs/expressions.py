@@ -91,7 +91,7 @@ def constant(value: int) -> Expression:
 
 @dataclass(frozen=True)
 class Input:
-    """How a program sees what a model reads.
+    """A model's inputs as a program sees them.
 
     Attributes:
         ahead: whether queries see later keys, too.

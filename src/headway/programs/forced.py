@@ -81,7 +81,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Followed:
-    """How often a program's answers follow the model's.
+    """The share of moved answers in which a program follows the model.
 
     Attributes:
         heads: that were made to look elsewhere.
@@ -152,7 +152,7 @@ class Forcing:
     def _forced(
         self, selects: Sequence[Expression], heads: Sequence[str], elsewhere: Moved
     ) -> Array:
-        """Whether the program follows, of every answer that moves."""
+        """Tell, of every answer that moves, if the program follows."""
         together = dict.fromkeys(map(head_of, heads), elsewhere.mechanism)
         forced = self.sample.answers(together)
         instead = {

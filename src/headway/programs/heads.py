@@ -294,7 +294,7 @@ def _than(sign: str, one: Variable, own: Expression) -> Expression:
 
 
 def _length(select: Expression) -> int:
-    """How long the code of a select is, all that it is made of written out."""
+    """The length of a select's code, with all that it is made of written out."""
     return len(select.code())
 
 

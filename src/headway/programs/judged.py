@@ -209,7 +209,7 @@ def spare_lines(program: Program, sample: Sample, answers: Answers) -> list[str]
 def _most_frequent(
     expression: Expression, program: Program, sample: Sample
 ) -> Mapping[Expression, Array]:
-    """What stands in the place of a line."""
+    """The most frequent value of a line, which stands in its place."""
     values = Scope(sample.inputs, program.how).value(expression)
     if expression.kind == "select":
         return {expression: np.zeros_like(values)}

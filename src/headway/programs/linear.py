@@ -46,7 +46,7 @@ def linear_conditions(
 
 
 def _counts(pool: Pool, rows: Rows, keys: Array, known: Array) -> Array:
-    """How often every token stands at the keys of a row, [row, token]."""
+    """The count of every token at the keys of a row, [row, token]."""
     tokens = pool.scope.tokens
     counts = [rows.of(count(keys, tokens == token)) for token in known]
     return np.stack(counts, 1)

@@ -97,7 +97,7 @@ class Pool:
     def _brought(
         self, select: Expression, below: list[Variable], counted: list[Expression]
     ) -> Iterator[Expression]:
-        """What one head brings."""
+        """The values that one head brings."""
         keys = self.scope.value(select)[self.matters]
         if not keys.any(1).all():
             yield Expression("has({})", "bool", (select,))
@@ -120,11 +120,11 @@ class Pool:
             yield Expression("count({}, {})", "count", (select, condition))
 
     def _summaries(self) -> tuple[str, ...]:
-        """What tokens of several keys may become."""
+        """The values that tokens of several keys may become."""
         return ("mode", "least", "most") if self.ordered else ("mode",)
 
     def _conditions(self) -> Iterator[Expression]:
-        """What may hold of a position, for heads to count."""
+        """Conditions on a position, for heads to count."""
         tokens = self.of_kind("token")
         for one in self.of_kind("bool"):
             yield one.expression

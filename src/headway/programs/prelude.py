@@ -116,12 +116,12 @@ def match(s, key, query):
 
 
 def has(s):
-    """Whether a query has a key."""
+    """True for a query that has a key."""
     return s.any(2)
 
 
 def size(s):
-    """How many keys a query has."""
+    """The number of keys of a query."""
     return s.sum(2)
 
 
@@ -140,7 +140,7 @@ def take(s, v):
 
 
 def count(s, b):
-    """How many keys a condition holds at."""
+    """The number of keys at which a condition holds."""
     holds = s & at_keys(b, s)
     return holds.sum(2)
 

@@ -93,6 +93,6 @@ def _width(task: Task, batch: Batch) -> int:
 
 
 def _at_the_end(read: Array, task: Task, other: int) -> Array:
-    """What stands at the queries of sequences, and something else before them."""
+    """Values at the queries of sequences, padded at the positions before."""
     before = task.length - read.shape[1]
     return np.pad(read, ((0, 0), (before, 0), (0, 0)), constant_values=other)

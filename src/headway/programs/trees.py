@@ -100,7 +100,7 @@ class Search:
         return float(yes + no)
 
     def _looked_ahead(self, split: Split, rows: Array) -> float:
-        """What a split is worth if each side is split once more where that pays."""
+        """The worth of a split if each side is split once more where that pays."""
         is_yes = self.conditions.columns[split.condition]
         worth = -float(self._split_price[split.condition])
         sides = ((rows * is_yes, split.yes), (rows * (1 - is_yes), split.no))

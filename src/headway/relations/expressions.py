@@ -1,4 +1,4 @@
-"""What a head looks at, as an expression: a small tree that is written in English.
+"""Expressions, for what heads look at: small trees that are written in English.
 
     relation   a part `, else` another: for queries that the first gives no key
     part       keys `for tokens 0–3`: for queries that are among these;

@@ -64,7 +64,7 @@ class Tokens(NamedTuple):
         return cls.parse(",".join(ranges(numbers)))
 
     def among(self, tokens: Tensor) -> Tensor:
-        """Where tokens are among these."""
+        """True where tokens are among these."""
         each = [(tokens >= first) & (tokens <= last) for first, last in self.ranges]
         return torch.stack(each).any(0)
 

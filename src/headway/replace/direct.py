@@ -39,7 +39,7 @@ Values = Float[Tensor, " sequence"]
 
 @dataclass(frozen=True)
 class Effect:
-    """What a part of a model adds to a metric by itself.
+    """The direct effect of a part of a model on a metric.
 
     Attributes:
         part: its name: `L9.H6`, or `L9.mlp`.
@@ -54,7 +54,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Direct:
-    """What the parts of a model add to a metric by themselves.
+    """The direct effects of a model's parts on a metric.
 
     Attributes:
         metric: its name.
@@ -88,7 +88,7 @@ class Direct:
 
 @computes_as_usual
 def direct_effects(model: Any, task: Task, batch: Batch) -> Direct:
-    """What every head and every MLP of a model adds to a task's metric by itself.
+    """The direct effect of every head and every MLP on a task's metric.
 
     The metric is that by which the task's targets are judged, with the sign by which
     more is better. It must be linear in logits, as a logit difference of one token each
@@ -152,7 +152,7 @@ class _Parts:
 
     @torch.enable_grad()
     def values(self, task: Task, batch: Batch) -> dict[str, Values]:
-        """What every part adds, by its name."""
+        """The effect of every part, by its name."""
         count, n_read = len(batch.inputs), batch.targets.shape[1]
         factors = dict[str, Tensor]()
         patterns = dict[int, Tensor]()
@@ -207,7 +207,7 @@ def _ones(count: int, like: Tensor) -> Tensor:
 
 
 def _fixed(_: nn.Module, given: Sequence[Any]) -> tuple[Any, ...]:
-    """What a module is called with, without slopes."""
+    """The arguments of a module's call, without slopes."""
     return tuple(one.detach() if isinstance(one, Tensor) else one for one in given)
 
 

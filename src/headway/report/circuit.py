@@ -83,8 +83,9 @@ def _place_data(task: Task) -> list[Place]:
 
 
 def _names_at_arrows(task: Task, discovery: Discovery) -> dict[AttentionPath, str]:
-    """What tells each path from others drawn beside it: its head, if the layer has
-    several, and its relation, unless the roles that it joins stand below their columns.
+    """A label that tells each path from others drawn beside it: its head, if the layer
+    has several, and its relation, unless the roles that it joins stand below their
+    columns.
     """
     roles = {place.role for place in places(task)}
     heads = Counter(layer for layer, _ in discovery.circuit.mechanisms)

@@ -128,7 +128,7 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is looked at, at which of a page's steps.
+    """The heads and rows looked at, by a page's steps.
 
     Attributes:
         singles: nothing, and every path alone.

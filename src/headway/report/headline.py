@@ -53,8 +53,8 @@ def _carried(discovery: Discovery) -> str:
 
 
 def _changed(discovery: Discovery) -> Iterator[str]:
-    """How many answers every part of a circuit changes, if each of several changes
-    some.
+    """The share of answers that every part of a circuit changes, if each of several
+    changes some.
     """
     judgement = discovery.evidence.judgement
     holds = {verdict.name: verdict.holds for verdict in verdicts(discovery)}

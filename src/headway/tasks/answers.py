@@ -94,7 +94,7 @@ def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) ->
 def _rules(
     inputs: Tensor, answers: Tensor, queries: Int[Tensor, " case"]
 ) -> Iterator[tuple[str, float, float]]:
-    """What the answer is by rules that look nothing up.
+    """The answers of rules that look nothing up.
 
     Args:
         inputs: the sequence of each case.

@@ -231,7 +231,7 @@ class Task(ABC):
 
     @property
     def tokens_are(self) -> TokensAre:
-        """Whether tokens are symbols alone, have an order, or are numbers.
+        """The kind of the tokens: symbols alone, ordered, or numbers.
 
         By default tokens without names have an order, as numbers do. Those with names
         have none, nor have vectors: nothing is said to look at larger ones.

@@ -110,7 +110,7 @@ def _require_possible(
 def _jobs_left(
     folder: Path, known: Mapping[str, Family], asked: Sequence[str], first: int | None
 ) -> list[Job]:
-    """What a folder lacks; a model that was left out stays left out."""
+    """The jobs that a folder lacks; a model that was left out stays left out."""
     done = {(row["model"], row["method"]) for row in read(folder)}
     jobs: list[Job] = []
     for name, family in known.items():

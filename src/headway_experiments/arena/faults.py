@@ -98,7 +98,7 @@ class Faults:
         return chosen + others[:missing]
 
     def _kinds(self) -> Mapping[str, Callable[[], Iterator[Fault]]]:
-        """What makes the faults of every kind."""
+        """The makers of faults, by kind."""
         return {
             "path dropped": self.dropped,
             "head without its paths": self.emptied,
@@ -225,7 +225,7 @@ class Faults:
         return self.exchange.carried[OWN].patterns[head[0]][:, head[1]]
 
     def rows(self, head: Head) -> Tensor:
-        """Where a head has a path, [sequence, query]."""
+        """True where a head has a path, [sequence, query]."""
         paths = [path for path in self.right.paths if path.at == head]
         cells = torch.stack([self.cells(path.relation) for path in paths])
         return cells.any(0).any(2)

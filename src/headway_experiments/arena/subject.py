@@ -198,8 +198,8 @@ class Subject:
     def _read(
         self, keep: Keep, instead: Instead, gentle: bool, part: slice, at: Any
     ) -> Tensor:
-        """What a layer's heads read, with something in the place of what is not
-        kept.
+        """The values that a layer's heads read, with something in the place of what is
+        not kept.
         """
         # The last queries may be all that there are.
         rows = slice(-at.pattern.shape[-2], None)

@@ -103,8 +103,8 @@ class TracrModule(nn.Module):
         return stream
 
     def _attention(self, stream: Tensor, layer: int, padding: Tensor) -> Tensor:
-        """What the heads of a layer read, [sequence, position, head, number], after its
-        hook.
+        """The values that the heads of a layer read, [sequence, position, head,
+        number], after its hook.
         """
         query = self._by_head(stream, layer, "query")
         key = self._by_head(stream, layer, "key")
@@ -209,7 +209,7 @@ def _unembedding(labels: list[str], directions: Sequence[Any]) -> np.ndarray:
 
 
 class _Built(NamedTuple):
-    """What Tracr makes of a program, step by step."""
+    """A program as Tracr compiles it, step by step."""
 
     graph: Any
     sink: Any

@@ -201,7 +201,7 @@ class Words:
         return rasp.numerical(rasp.Aggregate(seen, truth, default=0))
 
     def same(self, one: Any, other: Any) -> Any:
-        """Whether two things are alike, at every position."""
+        """True at every position where two values are equal."""
         return self.rasp.SequenceMap(lambda x, y: x == y, one, other)
 
     def how_many(self, keys: Any, queries: Any, holds: Any = None) -> Any:

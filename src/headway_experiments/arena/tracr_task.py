@@ -198,7 +198,7 @@ class RaspTask(Task, registered=False):
 
 
 def _after_bos(looks: Looks) -> Looks:
-    """What positions attend to, with BOS put before them, which nobody looks at."""
+    """The attention of positions, with BOS put before them, which nobody looks at."""
     return np.pad(looks, ((1, 0), (1, 0)))
 
 

@@ -133,7 +133,7 @@ class NextLetters(CohortTask):
 
     @property
     def hops(self) -> tuple[str, ...]:
-        """What may follow in some states alone."""
+        """The symbols that may follow in some states alone."""
         names = (*self.automaton.letters, END)
         return tuple(names[column] for column in self.automaton.varying())
 

@@ -60,7 +60,7 @@ class Attention(nn.Module):
         self.outward = nn.Linear(shape.width, shape.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """What the heads write together [batch, position, number]."""
+        """The sum of what the heads write [batch, position, number]."""
         parts = self.inward(x).unflatten(-1, (3, self.heads, -1))
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         if self.rotary:

@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PromptStudy:
-    """What was found of some prompts.
+    """The findings about some prompts.
 
     Attributes:
         gap: between clean and corrupted prompts.

@@ -123,7 +123,7 @@ def _by_block(labels: Mapping[str, Label], layers: Mapping[str, int]) -> Measure
 def _share(
     label: Label, runs: Sequence[str], labels: Mapping[str, Label]
 ) -> dict[str, float]:
-    """Whether runs go one way."""
+    """Tell if runs go one way."""
     return {name: float(labels[name] == label) for name in runs}
 
 
@@ -156,7 +156,7 @@ def _by_change(labels: Mapping[str, Label]) -> Measures:
 
 
 def _kept(labels: Mapping[str, Label]) -> dict[str, float]:
-    """Whether runs that were trained for longer keep the way of the shorter run."""
+    """Tell if runs that were trained for longer keep the way of the shorter run."""
     kept = {}
     for name, label in labels.items():
         before = labels.get(name.replace(f",{LONGER}", ""), "neither")

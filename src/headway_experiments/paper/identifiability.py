@@ -278,7 +278,7 @@ def _counted(by_model: Mapping[str, Found]) -> Measures:
 
 
 def _is_known(answer: Mapping[str, Any]) -> bool:
-    """Whether all minimal circuits are found, or at least more than one."""
+    """Tell if all minimal circuits are found, or at least more than one."""
     if "refused" in answer:
         return False
     return answer["complete"] or len(answer["circuits"]) > 1

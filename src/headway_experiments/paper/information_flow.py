@@ -49,7 +49,7 @@ def shared_information() -> Measures:
 
 
 def _neighbours_share(flow: Flow) -> dict[str, float]:
-    """Whether two positions share a piece at the start exactly if they stand side by
+    """Tell if two positions share a piece at the start exactly if they stand side by
     side.
     """
     starts = dict(zip(flow.roles, flow.starts, strict=True))

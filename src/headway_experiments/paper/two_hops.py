@@ -218,7 +218,7 @@ def with_bridge(run: Run) -> Row:
 
 
 def _named_blindly(run: Run) -> dict[str, float]:
-    """Whether the heads of a model are given their names by who is told none."""
+    """Tell if blind reading gives the heads of a model their names."""
     given = blind(run)
     named = {}
     for layer, name in NAMES.items():

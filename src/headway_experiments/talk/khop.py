@@ -40,7 +40,7 @@ SOLVED = 0.98
 
 
 class Size(NamedTuple):
-    """What is asked and trained at a scale: the k, layers to try, seeds, steps; numbers
+    """The sizes of a scale: the k, layers to try, seeds, steps; numbers
     of symbols and places; heads and dimensions of a model."""
 
     asked: tuple[int, ...]

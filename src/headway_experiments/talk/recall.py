@@ -366,7 +366,7 @@ def _frontier(models: Sequence[Kept]) -> Panel | None:
 
 
 def _line_of_one_fact(of_attention: float, of_mlp: float) -> Series:
-    """Where parameters of two kinds keep one fact together."""
+    """The line on which parameters of two kinds keep one fact together."""
     label = f"{of_attention:.2g} · attention + {of_mlp:.2g} · MLP = 1 fact"
     return Series([1 / of_attention, 0], [0, 1 / of_mlp], dotted(), label)
 

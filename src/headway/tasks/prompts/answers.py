@@ -29,7 +29,7 @@ Logs = Float[Tensor, "sequence query hop"]
 
 
 class Said(NamedTuple):
-    """What a model says of the answers at every query.
+    """A model's logits of the answers at every query.
 
     Attributes:
         right: the logarithm of the probability of the right answers.
@@ -154,7 +154,7 @@ class Answers(Targets):
         return 2
 
     def said(self, predicted: Tensor, targets: Tensor) -> Said:
-        """What a model says of the answers."""
+        """A model's logits of the answers."""
         logs = predicted.float().log_softmax(-1)
         number = targets.clamp(min=0)
         right = self._of(logs, number, self._right)

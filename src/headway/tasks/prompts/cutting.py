@@ -65,7 +65,7 @@ class Cutter:
             ) from error
 
     def _encoded(self, text: str, special: bool) -> Any:
-        """What the tokenizer makes of a text."""
+        """The tokens of a text."""
         if self._of_transformers:
             return self.tokenizer(text, add_special_tokens=special)["input_ids"]
         if not hasattr(self.tokenizer, "encode"):

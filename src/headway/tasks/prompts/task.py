@@ -139,7 +139,7 @@ class Prompts(Task, registered=False):
         )
 
     def by(self, metric: str) -> "Prompts":
-        """The same prompts, judged by another metric."""
+        """These prompts, judged by another metric."""
         return replace(self, metric=require_allowed("metric", metric, Metric))
 
     @property
