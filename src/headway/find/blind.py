@@ -161,7 +161,9 @@ class Reader:
         extended = screen.told(screen.extended(told))
         averages = {parse("all so far")}
         averages |= {told.expressions[number] for number in screen.best(told, WEIGHED)}
-        fitted = screen.told([fit for one in averages for fit in weighed(screen, one)])
+        fitted = screen.told(
+            [fit for average in averages for fit in weighed(screen, average)]
+        )
         likely = {
             **screen.cheapest(told, TRIED),
             **screen.cheapest(extended, TRIED),

@@ -143,7 +143,7 @@ class _Looking:
         tried = [*candidates(self.relations, 1)]
         masks = rows.masks(tried)
         each = zip(tried, masks, strict=True)
-        return {str(one): mask for one, mask in each if mask.any()}
+        return {str(expression): mask for expression, mask in each if mask.any()}
 
     def keys(self, name: str, rows: AttentionRows) -> Keys:
         """The keys of a circuit's relation."""

@@ -95,32 +95,32 @@ def conditions(
     pool: Pool, rows: Rows, more: Iterable[tuple[Expression, Array]]
 ) -> Candidates:
     """Conditions on a row: those of the pool's variables, and some more."""
-    found = list(more)
+    known = list(more)
     for expression in _conditions(pool, rows):
         holds = rows.of(pool.scope.value(expression))
         if not holds.all():
-            found.append((expression, holds))
-    return Candidates.of(found, len(rows))
+            known.append((expression, holds))
+    return Candidates.of(known, len(rows))
 
 
 def _conditions(pool: Pool, rows: Rows) -> Iterator[Expression]:
     tokens = pool.of_kind("token")
     places = pool.of_kind("place")
-    for one in pool.of_kind("bool"):
-        yield one.expression
-    for one in tokens:
-        values, times = np.unique(rows.of(one.values), return_counts=True)
+    for variable in pool.of_kind("bool"):
+        yield variable.expression
+    for variable in tokens:
+        values, times = np.unique(rows.of(variable.values), return_counts=True)
         frequent = values[np.argsort(-times)][:FREQUENT]
         for value in {*frequent.tolist(), *values[-LARGEST:].tolist()}:
-            yield is_value(one, value)
+            yield is_value(variable, value)
     for first, second in combinations(tokens[:MOST_TOKENS], 2):
         yield compared("==", first, second)
     if pool.ordered:
         for first, second in permutations(tokens[:FREQUENT], 2):
             yield compared("<", first, second)
-    for one in places:
-        for value in np.unique(rows.of(one.values))[:LARGEST]:
-            yield is_value(one, int(value), DEAR)
+    for variable in places:
+        for value in np.unique(rows.of(variable.values))[:LARGEST]:
+            yield is_value(variable, int(value), DEAR)
     for first, second in combinations(places, 2):
         yield compared("==", first, second)
     yield from _of_counts(pool, rows)
@@ -154,23 +154,23 @@ def _twice(first: Variable, second: Variable) -> Expression:
 
 def leaves(pool: Pool, rows: Rows) -> Candidates:
     """Expressions that the answer may be."""
-    found = list[tuple[Expression, Array]]()
+    possible = list[tuple[Expression, Array]]()
     if rows.answers_are != "symbols":
         for value in np.unique(rows.answers):
             right = rows.answers == value
-            found.append((constant(int(value)), right))
+            possible.append((constant(int(value)), right))
     brought = () if rows.answers_are == "classes" else _leaves(pool, rows)
     for expression in brought:
         right = rows.of(pool.scope.value(expression)) == rows.answers
         if right.mean() > RARELY:
-            found.append((expression, right))
-    if not found:  # nothing that is known here is ever the answer
-        found.append((constant(-1), np.ones(len(rows), bool)))
-    return Candidates.of(found, len(rows))
+            possible.append((expression, right))
+    if not possible:  # nothing that is known here is ever the answer
+        possible.append((constant(-1), np.ones(len(rows), bool)))
+    return Candidates.of(possible, len(rows))
 
 
 def _leaves(pool: Pool, rows: Rows) -> Iterator[Expression]:
-    tokens = [one.expression for one in pool.of_kind("token")]
+    tokens = [variable.expression for variable in pool.of_kind("token")]
     yield from tokens
     if rows.tokens_are == "symbols":
         return
@@ -179,9 +179,9 @@ def _leaves(pool: Pool, rows: Rows) -> Iterator[Expression]:
         yield Expression("({} - 1)", "token", (token,))
     if rows.tokens_are == "numbers":
         modulo = int(rows.answers.max()) + 1
-        for one in pool.of_kind("count"):
-            if one.expression.form.startswith("total("):
-                yield Expression(f"({{}} % {modulo})", "token", (one.expression,))
+        for variable in pool.of_kind("count"):
+            if variable.expression.form.startswith("total("):
+                yield Expression(f"({{}} % {modulo})", "token", (variable.expression,))
         for first, second in combinations(tokens, 2):
             both = (first, second)
             yield Expression("({} + {})", "token", both)

@@ -55,6 +55,6 @@ class Doubts:
 def _are_tied(select: Mask, values: Array) -> Array:
     """Queries at which two values are the most frequent."""
     known = np.unique(values)
-    times = np.stack([count(select, values == one) for one in known])
+    times = np.stack([count(select, values == value) for value in known])
     are_most = times == times.max(0)
     return are_most.sum(0) > 1

@@ -137,10 +137,10 @@ class Scope:
             of_parts = dict(zip(names, values, strict=True))
             code = expression.form.format(*names)
             # Code is made by this room alone: names of relations are parsed before.
-            found = eval(
+            evaluated = eval(
                 code, {"__builtins__": {}, "np": np, **self._names, **of_parts}
             )
             is_select = expression.kind == "select"
             like = self.seen if is_select else self.tokens
-            self._known[expression] = np.broadcast_to(found, like.shape)
+            self._known[expression] = np.broadcast_to(evaluated, like.shape)
         return self._known[expression]

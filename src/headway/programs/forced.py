@@ -121,13 +121,13 @@ class Forcing:
     def follows(self) -> list[Followed]:
         """Every head of the circuit, one select after the other."""
         left = list(self.selects)
-        found = list[Followed]()
+        followed = list[Followed]()
         while left:
             select = left.pop(0)
-            together = [one for one in left if self._are_alike(select, one)]
-            left = [one for one in left if one not in together]
-            found.append(self._followed([select, *together]))
-        return found
+            together = [another for another in left if self._are_alike(select, another)]
+            left = [another for another in left if another not in together]
+            followed.append(self._followed([select, *together]))
+        return followed
 
     def _are_alike(self, first: Expression, second: Expression) -> bool:
         """True if heads of a layer look at the same keys nearly everywhere."""
@@ -178,7 +178,7 @@ class Forcing:
 
     def _is_read(self, select: Expression) -> bool:
         """True if keys of other heads depend on what a select brings."""
-        others = [one for one in self.selects if one is not select]
+        others = [each for each in self.selects if each is not select]
         return any(select in _below(other) for other in others)
 
     def _elsewhere(
@@ -248,15 +248,15 @@ class Forcing:
 def _roles_of(sample: Sample) -> Array:
     """The role that every position plays; -1 if none."""
     roles = sample.bench.batch.roles.cpu().numpy()
-    found = np.full(sample.tokens.shape, -1)
+    places = np.full(sample.tokens.shape, -1)
     for role in range(roles.shape[1]):
-        np.put_along_axis(found, roles[:, role], role, 1)
-    return found
+        np.put_along_axis(places, roles[:, role], role, 1)
+    return places
 
 
 def _below(expression: Expression) -> list[Expression]:
     """The expressions that one is made of."""
-    found = list[Expression]()
+    below = list[Expression]()
     for part in expression.parts:
-        found += [*_below(part), part]
-    return found
+        below += [*_below(part), part]
+    return below

@@ -84,12 +84,12 @@ class Heads:
 
     def layer(self, layer: int) -> list[Expression]:
         """The selects of a layer; heads that look at the same keys share one."""
-        found = list[Expression]()
+        expressions = list[Expression]()
         for head, mechanism in self.circuit.in_order:
             if head[0] == layer:
                 for select in self._selects(head, mechanism):
-                    self._share(select, found)
-        return found
+                    self._share(select, expressions)
+        return expressions
 
     def _share(self, select: Expression, others: list[Expression]) -> None:
         """Adds a select to others, or its heads to one of the same keys."""
@@ -205,15 +205,19 @@ class Heads:
 
     def _held(self, target: Target) -> Expression | None:
         """The keys at which something holds that lower heads tell."""
-        places = [one for one in self.pool.of_kind("place") if one.expression.parts]
-        told = [one.expression for one in self.pool.of_kind("bool")]
-        for one in places:
+        places = [
+            variable
+            for variable in self.pool.of_kind("place")
+            if variable.expression.parts
+        ]
+        told = [variable.expression for variable in self.pool.of_kind("bool")]
+        for variable in places:
             told += [
-                Expression(f"({{}} {sign} j)", "bool", (one.expression,), 0.0)
+                Expression(f"({{}} {sign} j)", "bool", (variable.expression,), 0.0)
                 for sign in ("==", "!=")
             ]
-        for one in self.pool.of_kind("token")[1:MOST_MATCHED]:
-            parts = (one.expression, TOKEN)
+        for variable in self.pool.of_kind("token")[1:MOST_MATCHED]:
+            parts = (variable.expression, TOKEN)
             told += [
                 Expression(f"({{}} {sign} {{}})", "bool", parts, 0.0)
                 for sign in ("==", "!=")

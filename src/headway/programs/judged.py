@@ -65,13 +65,13 @@ class JudgedProgram:
     @property
     def unfollowed(self) -> list[Followed]:
         """The heads that it does not follow."""
-        measured = [one for one in self.follows if one.share is not None]
-        return [one for one in measured if (one.share or 0.0) < FOLLOW]
+        measured = [followed for followed in self.follows if followed.share is not None]
+        return [followed for followed in measured if (followed.share or 0.0) < FOLLOW]
 
     @property
     def does_follow(self) -> bool:
         """True if it follows every head that moves answers, and some do."""
-        is_measured = any(one.share is not None for one in self.follows)
+        is_measured = any(followed.share is not None for followed in self.follows)
         return is_measured and not self.unfollowed
 
     @property
@@ -81,7 +81,9 @@ class JudgedProgram:
             return "no program of the model: too many answers differ"
         if self.does_follow:
             return "the model's program"
-        names = " ".join(name for one in self.unfollowed for name in one.heads)
+        names = " ".join(
+            name for followed in self.unfollowed for name in followed.heads
+        )
         why = f"it does not follow {names}" if names else "forced heads move no answer"
         return f"a program for the task, not the model's: {why}"
 
@@ -92,11 +94,11 @@ class JudgedProgram:
     def __str__(self):
         matches = f"matches {self.matches:.3f} of {self.sequences} sequences"
         lines = [self.program.text, "", self.verdict, matches]
-        for one in self.follows:
-            names = " ".join(one.heads)
+        for followed in self.follows:
+            names = " ".join(followed.heads)
             share = "hardly an answer moves"
-            if one.share is not None:
-                share = f"{one.share:.3f} of {one.moved} answers that move"
+            if followed.share is not None:
+                share = f"{followed.share:.3f} of {followed.moved} answers that move"
             lines.append(f"follows {names}: {share}")
         if self.spare:
             lines.append(f"spare lines: {', '.join(self.spare)}")

@@ -111,8 +111,8 @@ def _slopes(features: Array, holds: Array) -> Array:
         return whole
 
     optimizer.step(loss)
-    found = weights.detach().numpy()
-    return found if np.abs(found).max() > 0 else np.ones(shape)
+    fitted = weights.detach().numpy()
+    return fitted if np.abs(fitted).max() > 0 else np.ones(shape)
 
 
 def _weighed(select: Expression, tokens: Array, weights: Array) -> Expression:

@@ -64,7 +64,7 @@ class Pool:
 
     def of_kind(self, *kinds: Kind) -> list[Variable]:
         """The variables of some types."""
-        return [one for one in self.variables if one.kind in kinds]
+        return [variable for variable in self.variables if variable.kind in kinds]
 
     @property
     def few_tokens(self) -> list[int]:
@@ -103,16 +103,16 @@ class Pool:
             yield Expression("has({})", "bool", (select,))
         if keys.sum(1).max() <= 1:
             yield Expression("place({})", "place", (select,))
-            for one in below:
-                parts = (select, one.expression)
-                yield Expression("take({}, {})", one.kind, parts)
+            for variable in below:
+                parts = (select, variable.expression)
+                yield Expression("take({}, {})", variable.kind, parts)
             return
         yield Expression("size({})", "count", (select,))
-        for one in below:
-            if one.kind == "token":
+        for variable in below:
+            if variable.kind == "token":
                 for name in self._summaries():
                     form = f"{name}({{}}, {{}})"
-                    parts = (select, one.expression)
+                    parts = (select, variable.expression)
                     yield Expression(form, "token", parts, 2.0)
         if self.ordered:
             yield Expression("total({}, {})", "count", (select, TOKEN), 2.0)
@@ -126,12 +126,12 @@ class Pool:
     def _conditions(self) -> Iterator[Expression]:
         """Conditions on a position, for heads to count."""
         tokens = self.of_kind("token")
-        for one in self.of_kind("bool"):
-            yield one.expression
-        for one in tokens:
-            values, times = np.unique(one.values[self.matters], return_counts=True)
+        for variable in self.of_kind("bool"):
+            yield variable.expression
+        for variable in tokens:
+            values, times = np.unique(variable.values[self.matters], return_counts=True)
             for value in values[np.argsort(-times)][:FEW]:
-                yield is_value(one, int(value))
+                yield is_value(variable, int(value))
         for first, second in combinations(tokens[:MOST_PAIRS], 2):
             yield compared("==", first, second)
             if self.ordered:

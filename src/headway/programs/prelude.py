@@ -170,14 +170,14 @@ def least(s, v):
 def mode(s, v):
     """The most frequent value at the keys; of several the smallest."""
     shape = s.shape[:2]
-    found = np.full(shape, -1)
+    best = np.full(shape, -1)
     times = np.zeros(shape, int)
-    for one in np.unique(v):
-        number = count(s, v == one)
+    for candidate in np.unique(v):
+        number = count(s, v == candidate)
         more = number > times
-        found[more] = one
+        best[more] = candidate
         times[more] = number[more]
-    return found
+    return best
 
 
 def symbols(x, width):
@@ -193,6 +193,6 @@ def vectors_of(x, width, v):
     """The vectors that symbols stand for; zeros for none."""
     vectors = x[:, :, :width]
     at = np.maximum(v, 0)
-    found = np.take_along_axis(vectors, at[:, :, None], 1)
-    found[v < 0] = 0
-    return found
+    looked_at = np.take_along_axis(vectors, at[:, :, None], 1)
+    looked_at[v < 0] = 0
+    return looked_at

@@ -86,7 +86,7 @@ class Program:
                 name = expression.heads[0].replace(".", "")
                 name += _suffix(name, named)
             else:
-                name = f"v{sum(not one.heads for one in named)}"
+                name = f"v{sum(not line.heads for line in named)}"
             code = expression.code(named)
             named[expression] = name
             heads = expression.brought_by
@@ -150,17 +150,17 @@ class Program:
 
 def _in_order(expressions: "Iterator[Expression] | object") -> list[Expression]:
     """The expressions that have lines, those first that others need."""
-    found = dict[Expression, None]()
+    used = dict[Expression, None]()
 
     def visit(expression: Expression) -> None:
         for part in expression.parts:
             visit(part)
         if expression.is_line:
-            found.setdefault(expression)
+            used.setdefault(expression)
 
     for expression in expressions:  # pyright: ignore[reportGeneralTypeIssues]
         visit(expression)
-    return list(found)
+    return list(used)
 
 
 def _suffix(name: str, named: Mapping[Expression, str]) -> str:

@@ -68,8 +68,8 @@ class Sample:
         targets = bench.task.targets
         told = targets.answers(outputs, bench.batch.targets)
         is_vector = bool(self.how.width)
-        found = self._nearest(told) if is_vector else told[..., 0].cpu().numpy()
-        return _at_the_end(found, bench.task, -1)
+        said = self._nearest(told) if is_vector else told[..., 0].cpu().numpy()
+        return _at_the_end(said, bench.task, -1)
 
     def _nearest(self, told: Tensor) -> Answers:
         vectors = torch.from_numpy(self.inputs[..., : self.how.width])

@@ -178,10 +178,10 @@ class _Parts:
         every = [factors[name] for name in names]
         slopes = torch.autograd.grad(better, every, allow_unused=True)
         self.outputs = self.outputs.detach()
-        found = dict[str, Values]()
+        by_part = dict[str, Values]()
         for name, factor, slope in zip(names, every, slopes, strict=True):
-            found[name] = torch.zeros_like(factor) if slope is None else slope
-        return {name: value.detach() for name, value in found.items()}
+            by_part[name] = torch.zeros_like(factor) if slope is None else slope
+        return {name: value.detach() for name, value in by_part.items()}
 
     @contextmanager
     def _mlps(self, factors: dict[str, Tensor], count: int) -> Iterator[None]:
@@ -208,7 +208,10 @@ def _ones(count: int, like: Tensor) -> Tensor:
 
 def _fixed(_: nn.Module, given: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments of a module's call, without slopes."""
-    return tuple(one.detach() if isinstance(one, Tensor) else one for one in given)
+    return tuple(
+        argument.detach() if isinstance(argument, Tensor) else argument
+        for argument in given
+    )
 
 
 def _factored(

@@ -57,8 +57,8 @@ class Cutter:
             HeadwayError: if the tokenizer cannot read the text.
         """
         try:
-            found = self._encoded(text, special)
-            return [int(token) for token in getattr(found, "ids", found)]
+            numbers = self._encoded(text, special)
+            return [int(token) for token in getattr(numbers, "ids", numbers)]
         except Exception as error:  # whatever a tokenizer of somebody's may raise
             raise HeadwayError(
                 f"{self.name} cannot read {shown(text, 40)}: {described(error)}"

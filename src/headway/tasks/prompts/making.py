@@ -157,8 +157,10 @@ class Making:
         """
         kinds = list[tuple[int, ...]]()
         for name, answers in zip(("right", "wrong"), pair.answers, strict=True):
-            found = [self._answer(pair, name, text, ids, one) for one in answers]
-            kinds.append(tuple(found))
+            numbers = [
+                self._answer(pair, name, text, ids, answer) for answer in answers
+            ]
+            kinds.append(tuple(numbers))
         right, wrong = kinds
         both = {*right} & {*wrong}
         words = [self.cutter.word(token) for token in both]

@@ -161,8 +161,8 @@ def pairs_of(given: Iterable[Any], where: str = "pair") -> list[Pair]:
     is_list = isinstance(given, Iterable) and not is_text
     require(is_list, "pairs", given, "a list of pairs")
     pairs = list[Pair]()
-    for number, one in enumerate(given, 1):
-        pair = Pair.read(one, f"{where} {number}")
+    for number, entry in enumerate(given, 1):
+        pair = Pair.read(entry, f"{where} {number}")
         pairs.append(pair)
     require(bool(pairs), "pairs", pairs, "at least one pair")
     return pairs

@@ -229,12 +229,12 @@ class Prompts(Task, registered=False):
         texts, as in corrupted ones.
         """
         own = torch.arange(self.length, device=cells.device)
-        found = dict[str, Edges]()
+        edges = dict[str, Edges]()
         for number, role in enumerate(self.roles):
             is_role = own == batch.roles[:, number]
             of_role = cells & is_role[:, :, None]
-            found[Relation.between(role, name)] = Edges.where(of_role)
-        return found
+            edges[Relation.between(role, name)] = Edges.where(of_role)
+        return edges
 
     @property
     def _longest(self) -> int:

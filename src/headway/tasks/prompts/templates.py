@@ -143,8 +143,8 @@ def _read(templates: Any, where: str) -> list[Template]:
     if isinstance(templates, Mapping):
         return [Template.read(templates, where)]
     read = list[Template]()
-    for number, one in enumerate(templates, 1):
-        template = Template.read(one, f"{where} {number}")
+    for number, written in enumerate(templates, 1):
+        template = Template.read(written, f"{where} {number}")
         read.append(template)
     require(bool(read), where, read, "at least one template")
     return read
