@@ -127,13 +127,13 @@ def _conditions(pool: Pool, rows: Rows) -> Iterator[Expression]:
 
 
 def _of_counts(pool: Pool, rows: Rows) -> Iterator[Expression]:
-    counts = sorted(pool.of_kind("count"), key=lambda one: one.expression.price)
+    counts = sorted(pool.of_kind("count"), key=lambda counted: counted.expression.price)
     counts = counts[:MOST_COUNTS]
-    for one in counts:
-        values = rows.of(one.values)
+    for counted in counts:
+        values = rows.of(counted.values)
         low, high = int(values.min()), int(values.max())
         for least in range(low + 1, min(high, low + THRESHOLDS) + 1):
-            yield at_least(one.expression, least)
+            yield at_least(counted.expression, least)
     for first, second in permutations(counts[:FREQUENT], 2):
         yield compared(">", first, second)
         yield compared(">=", first, second)

@@ -62,11 +62,11 @@ class Edges:
     def mask(self, length: int) -> Bool[Tensor, "batch query key"]:
         """The keys of every query, among so many positions."""
         shape, device = (len(self.queries), length, length), self.queries.device
-        found = torch.zeros(shape, dtype=torch.float32, device=device)
-        rows = torch.arange(len(found), device=found.device)[:, None, None]
+        counts = torch.zeros(shape, dtype=torch.float32, device=device)
+        rows = torch.arange(len(counts), device=counts.device)[:, None, None]
         queries, keys = self.queries.clamp(min=0)[..., None], self.keys.clamp(min=0)
         return (
-            found.index_put((rows, queries, keys), self.there.float(), accumulate=True)
+            counts.index_put((rows, queries, keys), self.there.float(), accumulate=True)
             > 0
         )
 
@@ -123,13 +123,13 @@ def between_roles(
     own, others = dict[str, Edges](), dict[str, Edges]()
     for i, query in enumerate(names):
         for j, key in enumerate(names):
-            name, there = Relation.between(query, key), roles[:, j]
+            name, positions = Relation.between(query, key), roles[:, j]
             own[name] = Edges(
-                roles[:, i], there[..., None], "stay" if i == j else "path"
+                roles[:, i], positions[..., None], "stay" if i == j else "path"
             )
             if roles.shape[2] > 1:
                 others[name + OTHERS] = Edges(
-                    roles[:, i], _other_columns(there), "measured"
+                    roles[:, i], _other_columns(positions), "measured"
                 )
     return own | others
 

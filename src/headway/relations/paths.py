@@ -69,17 +69,17 @@ class AttentionPath(NamedTuple):
         Raises:
             HeadwayError: if it is none.
         """
-        found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6}) (.+)", str(text))
+        match = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6}) (.+)", str(text))
         require(
-            isinstance(text, str) and bool(found),
+            isinstance(text, str) and bool(match),
             "path",
             text,
             "written as L1.H0 s0←s2",
         )
-        assert found is not None
-        relation = found[3].replace("<-", "←")
+        assert match is not None
+        relation = match[3].replace("<-", "←")
         require_name(relation)
-        return cls.of(int(found[1]), int(found[2]), relation)
+        return cls.of(int(match[1]), int(match[2]), relation)
 
     @property
     def at(self) -> tuple[int, int]:

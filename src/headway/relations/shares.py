@@ -89,22 +89,23 @@ def attention_along(
     """
     batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
     along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
-    there = relation.there
+    is_key = relation.there
     if rows is not None:
         counts = (
-            rows[batch[..., 0], :, :, relation.queries] * there.any(-1)[..., None, None]
+            rows[batch[..., 0], :, :, relation.queries]
+            * is_key.any(-1)[..., None, None]
         )
-        along = (along * there[..., None, None]).sum(2) * counts
+        along = (along * is_key[..., None, None]).sum(2) * counts
         return along.sum((0, 1)) / counts.sum((0, 1)).clamp(
             min=torch.finfo(along.dtype).tiny
         )
     if shared:
-        even = 1 / there.sum(-1).clamp(min=1).to(along.dtype)
+        even = 1 / is_key.sum(-1).clamp(min=1).to(along.dtype)
         along = along.minimum(even[..., None, None, None])
-    if there.numel() and bool(there.all()):
+    if is_key.numel() and bool(is_key.all()):
         return along.sum(2).mean((0, 1))
-    rows = there.any(-1).sum().clamp(min=1)
-    return (along * there[..., None, None]).sum((0, 1, 2)) / rows
+    n_rows = is_key.any(-1).sum().clamp(min=1)
+    return (along * is_key[..., None, None]).sum((0, 1, 2)) / n_rows
 
 
 def rivals_of(

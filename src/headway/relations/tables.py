@@ -64,13 +64,11 @@ class Tables:
         self, inputs: Int[Tensor, "sequence position"]
     ) -> Float[Tensor, "sequence layer head query key"]:
         """The attention that the tables tell in some sequences."""
-        found = list[Tensor]()
+        told = list[Tensor]()
         for table, seen in zip(self._fitted, self._seen, strict=True):
             here = seen[: inputs.shape[1], : inputs.shape[1]]
-            found.append(
-                _scores(self._described(inputs, found), table, here).softmax(-1)
-            )
-        return torch.stack(found, 1)
+            told.append(_scores(self._described(inputs, told), table, here).softmax(-1))
+        return torch.stack(told, 1)
 
     @cached_property
     def _known(self) -> Int[Tensor, " token"]:
@@ -85,12 +83,12 @@ class Tables:
         """The tables, from the first layer up: what a layer brings is told by its
         own.
         """
-        found, brought = list[Tensor](), list[Tensor]()
+        fitted, brought = list[Tensor](), list[Tensor]()
         for own, seen in zip(self._own.unbind(1), self._seen, strict=True):
             described = self._described(self.inputs, brought)
-            found.append(_fit(described, own, seen))
-            brought.append(_scores(described, found[-1], seen).softmax(-1))
-        return found
+            fitted.append(_fit(described, own, seen))
+            brought.append(_scores(described, fitted[-1], seen).softmax(-1))
+        return fitted
 
     def _described(
         self, inputs: Tensor, below: list[Tensor]
@@ -103,7 +101,7 @@ class Tables:
         places = places.expand(len(inputs), -1, -1)
         here = torch.cat([(inputs[..., None] == self._known).float(), places], -1)
         return torch.cat(
-            [here, *(head @ here for one in below for head in one.unbind(1))], -1
+            [here, *(head @ here for layer in below for head in layer.unbind(1))], -1
         )
 
 

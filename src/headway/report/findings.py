@@ -100,22 +100,22 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        found: dict[type[Finding], Any] = {}
+        findings: dict[type[Finding], Any] = {}
         for kind in AGAIN:
-            found[kind] = run.load(kind)
-        for line in disagreements(run, found):
+            findings[kind] = run.load(kind)
+        for line in disagreements(run, findings):
             raise HeadwayError(line)
         return cls(
             run=run,
             metrics=run.metrics(),
             outcome=run.outcome(),
             sessions=run.sessions(),
-            discovery=found[Discovery],
-            timeline=found[Timeline],
-            circuits=found[MinimalCircuits],
+            discovery=findings[Discovery],
+            timeline=findings[Timeline],
+            circuits=findings[MinimalCircuits],
             checkpoints=run.checkpoint_steps(),
-            dependence=found[Dependence],
-            certificate=found[Certificate],
+            dependence=findings[Dependence],
+            certificate=findings[Certificate],
             name=name or run.folder.name,
         )
 

@@ -77,23 +77,25 @@ class Watch:
         Raises:
             HeadwayError: if the folder is gone or cannot be read any more.
         """
-        found = self._folders()
+        folders = self._folders()
         match kind:
             case "list":
                 least = 0
-                names = list(found)
+                names = list(folders)
             case "run":
                 least = 1
                 names = [name]
             case "sweep":
                 least = 1
-                names = [one for one in found if name and one[:-1] == name]
+                names = [
+                    run_name for run_name in folders if name and run_name[:-1] == name
+                ]
             case "compare":
                 least = 2
-                names = [tuple(one.split("/")) for one in name]
-        if not least <= len(names) == len({*names} & found.keys()):
+                names = [tuple(run_name.split("/")) for run_name in name]
+        if not least <= len(names) == len({*names} & folders.keys()):
             return None
-        entries = tuple(self._entry(one, found[one]) for one in names)
+        entries = tuple(self._entry(run_name, folders[run_name]) for run_name in names)
         marks = [text for entry in entries for text in (*entry.name, entry.version)]
         plan = ""
         if kind == "sweep":
@@ -126,9 +128,9 @@ class Watch:
             case "run":
                 run = shown.entries[0].open()
                 with run.computing():
-                    found = Findings.of(run)
+                    findings = Findings.of(run)
                     memory = self._memory(shown.name)
-                    return run_page(found, live=version, memory=memory)
+                    return run_page(findings, live=version, memory=memory)
             case "sweep":
                 folder = self.folder.joinpath(*shown.name)
                 self._require_inside(folder / PLAN)
@@ -168,10 +170,10 @@ class Watch:
         for entry in _scanned(folder):
             if entry.name == "checkpoints":
                 self._require_inside(entry)
-                for one in _scanned(entry):
-                    if not one.name.startswith("."):
-                        self._require_file(one)
-                        yield one.name, 0.0
+                for below in _scanned(entry):
+                    if not below.name.startswith("."):
+                        self._require_file(below)
+                        yield below.name, 0.0
             elif entry.name == ".lock":
                 self._require_inside(entry)
                 if not is_there(folder / "outcome.json") and is_held(folder / ".lock"):

@@ -42,10 +42,12 @@ def turned(x: Tensor) -> Tensor:
     half = size // 2
     speeds = 100.0 ** (-torch.arange(half, device=x.device) / half)
     angles = torch.arange(length, device=x.device)[:, None] * speeds
-    one, other = x.split(half, dim=-1)
+    first, other = x.split(half, dim=-1)
     cosine = angles.cos()
     sine = angles.sin()
-    return torch.cat([one * cosine - other * sine, one * sine + other * cosine], dim=-1)
+    return torch.cat(
+        [first * cosine - other * sine, first * sine + other * cosine], dim=-1
+    )
 
 
 class Attention(nn.Module):

@@ -93,10 +93,10 @@ def study_prompts(
             f"there is nothing to explain: {model.name} finds the right answer likelier"
             f" in {gap.right:.0%} of {gap.pairs} pairs"
         )
-    found = discover(
+    discovery = discover(
         tapped, task, sequences=sequences, seed=seed, trials=False, watch=watch
     )
     bench = bench_of(tapped, task, sequences, seed)
-    cuts = cuts_of(bench, found.circuit.useful_heads)
+    cuts = cuts_of(bench, discovery.circuit.useful_heads)
     direct = direct_effects(tapped, task, bench.batch)
-    return PromptStudy(gap, found, cuts, direct)
+    return PromptStudy(gap, discovery, cuts, direct)
