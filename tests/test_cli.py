@@ -84,6 +84,7 @@ def test_help_lists_the_verbs(tmp_path):
     for recipe in RECIPES:
         assert re.search(rf"\b{recipe}[,;)]", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert not re.search(r"[a-z]  +[a-z]", shown.stdout.split("Verbs")[0])
 
 
 def test_help_needs_no_source_files(tmp_path):

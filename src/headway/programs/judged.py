@@ -24,6 +24,7 @@ from headway.replace.ablation import Bench, heads_of
 from headway.replace.subject import Sequences, Subject, studied
 from headway.tasks import Task
 from headway.tasks.base import TokensAre
+from headway.training.files import write_whole
 
 MATCH = 0.95
 """The least share of whole sequences that a program that matches has right."""
@@ -88,8 +89,12 @@ class JudgedProgram:
         return f"a program for the task, not the model's: {why}"
 
     def save(self, file: str | Path) -> None:
-        """Writes the program as a Python file that needs numpy alone."""
-        Path(file).write_text(self.program.source, "utf-8")
+        """Writes the program as a Python file that needs numpy alone.
+
+        Raises:
+            HeadwayError: if the file cannot be written.
+        """
+        write_whole(Path(file), self.program.source)
 
     def __str__(self):
         matches = f"matches {self.matches:.3f} of {self.sequences} sequences"

@@ -105,7 +105,10 @@ def circuit(
     require_goes_with(given, asked, *HOW[asked])
     how = {name: given[name] for name in HOW[asked] if name in given}
     if program is not None:
+        from headway import terminal
+
         require(len(runs) == 1, "program", str(program), "of one run alone")
+        terminal.require_file(program, (".py",))
     if certify:
         require_sequences(
             how.get("agreement", 0.99), how.get("confidence", 0.95), sequences

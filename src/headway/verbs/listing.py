@@ -42,8 +42,7 @@ VERBS = {
 
 def added_verbs() -> dict[str, str]:
     """The verbs that installed packages add, and the modules of their functions, by the
-    entry
-    points `headway.verbs`: a function for each, by its name."""
+    entry points `headway.verbs`: a function for each, by its name."""
     points = installed("headway.verbs")
     return {name: point.module for name, point in points.items() if name not in VERBS}
 
@@ -61,16 +60,21 @@ def function_of(verb: str) -> Callable[..., None]:
     return getattr(import_module(homes[verb]), verb)
 
 
+def _summary(verb: str) -> str:
+    """The first clause of what a verb does, in one line."""
+    documented = function_of(verb).__doc__ or ""
+    clause = re.split(r"[:;.](?=\s|$)", documented)[0]
+    return " ".join(clause.split())
+
+
 def usage() -> str:
     """The verbs by their use: headway's own, and by package those that others add."""
     lines, packages = list[str](), dict[str, list[str]]()
     for title, verbs in GROUPS.items():
         lines += ["", title]
         for verb in verbs:
-            documented = function_of(verb).__doc__ or ""
-            about = re.split(r"[:;.](?=\s|$)", documented)[0]
             lines += textwrap.wrap(
-                f"  {verb:<11}{about}", 79, subsequent_indent=" " * 13
+                f"  {verb:<11}{_summary(verb)}", 79, subsequent_indent=" " * 13
             )
     for verb, module in added_verbs().items():
         package = module.partition(".")[0]
