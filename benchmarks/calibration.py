@@ -58,7 +58,7 @@ def rows_for(name: str, case: Case) -> Iterator[Row]:
             "kind": fault.kind,
             "what": fault.what,
             "broken": {
-                which: by_limit[which].broken(limit) for which, limit in LIMITS.items()
+                which: judgement.broken for which, judgement in by_limit.items()
             },
             "passes": passes,
         }

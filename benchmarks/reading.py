@@ -31,7 +31,7 @@ from headway import Task, discover
 from headway.errors import HeadwayError, require
 from headway.find import blind
 from headway.judge import Discovery
-from headway.judge.verdicts import verdicts
+from headway.judge.verdict import verdicts
 from headway.replace.heads import name_of
 from headway_experiments.cohort.members import COHORTS
 from headway_experiments.cohort.training import learnt_by, load

@@ -2,7 +2,7 @@
 its tap.
 """
 
-from headway.judge.verdicts import verdicts
+from headway.judge.verdict import verdicts
 from headway.relations.paths import AttentionPath
 from headway.replace import Bench, Circuit, Paths, Uniform
 from headway.training import held_out

@@ -192,10 +192,6 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         ("theory --depht 3", "--depht is no option (did you mean --depth?) (see headw"),
         ("circuit", "the following arguments are required: RUN …"),
         ("circuit nowhere --threshold -1", "threshold = -1 is not allowed: it must"),
-        (
-            "circuit nowhere --ablation none",
-            "ablation = 'none' is not allowed: it must",
-        ),
         ("arena --planted -1", "planted = -1 is not allowed"),
         ("claims --file .md", "file = '.md' is not allowed: it must"),
         ("claims --file no/a.md", "'no/a.md' is not allowed: it must"),

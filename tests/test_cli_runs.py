@@ -125,3 +125,8 @@ def test_training_that_stops_early_says_so(below, early, tmp_path, monkeypatch, 
         line for line in capsys.readouterr().out.splitlines() if line.startswith("step")
     ][-1]
     assert last.endswith("stopped early") is early
+
+
+def test_a_fill_that_is_not_known_is_one_line(solved):
+    said = refused("circuit", solved.folder, "--ablation", "none")
+    assert "ablation = 'none' is not allowed: it must be one of zero" in said

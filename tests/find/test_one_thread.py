@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from headway import discover, emergence, every_circuit
-from headway.judge.verdicts import verdicts
+from headway.judge.verdict import verdicts
 from headway.models import Transformer, TransformerConfig, tapped
 from headway.replace.ablation import most_workers
 from two_back import ANSWER, LENGTH, TOKENS, LooksBack, TwoBack, TwoBackTold

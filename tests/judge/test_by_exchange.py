@@ -35,7 +35,7 @@ def named(head):
 def test_the_circuit_of_a_compiled_model_has_three_yeses(two_hops):
     exchange, right = two_hops
     judged = judge(exchange, right)
-    assert judged.broken() == {}
+    assert judged.broken == {}
     assert {*judged.paths} == {*right.paths}
     assert judged.passes < 40
 
@@ -45,13 +45,13 @@ def test_the_circuit_of_a_planted_model_has_three_yeses(seed):
     known = planted(seed)
     options = (group[0] for group in known.alternatives)
     right = Circuit.of(sorted(known.required.union(*options)))
-    assert judge(exchange_of(known), right).broken() == {}
+    assert judge(exchange_of(known), right).broken == {}
 
 
 def test_a_circuit_without_one_of_its_paths_is_not_complete(two_hops):
     exchange, right = two_hops
     for path in right.paths:
-        broken = judge(exchange, right.without(path)).broken()
+        broken = judge(exchange, right.without(path)).broken
         assert "complete" in broken or "enough" in broken, path
 
 
@@ -61,14 +61,14 @@ def test_a_spare_path_is_named(two_hops):
     for head in right.useful_heads:
         more = [AttentionPath.of(*head, name) for name in names]
         spare = next(path for path in more if path not in right.paths)
-        broken = judge(exchange, right.adding(spare)).broken()
+        broken = judge(exchange, right.adding(spare)).broken
         assert broken["nothing spare"] == [str(spare)]
 
 
 def test_a_needed_head_by_its_mean_is_named(two_hops):
     exchange, right = two_hops
     top = right.useful_heads[-1]
-    broken = judge(exchange, right.replacing(top, Mean())).broken()
+    broken = judge(exchange, right.replacing(top, Mean())).broken
     assert broken["complete"] == [named(top)]
 
 
@@ -78,9 +78,9 @@ def test_a_head_that_attends_by_place_may_be_said_to(two_hops):
     first = right.useful_heads[0]
     stated = judge(exchange, right.replacing(first, Mean()))
     assert stated.heads[0].role == "by place"
-    assert {"enough", "complete"}.isdisjoint(stated.broken())
+    assert {"enough", "complete"}.isdisjoint(stated.broken)
     silent = judge(exchange, right.replacing(first, along()))
-    assert silent.broken()["complete"] == [named(first)]
+    assert silent.broken["complete"] == [named(first)]
 
 
 def distances(length):
@@ -145,9 +145,9 @@ def test_the_shape_of_a_head_shows_when_its_twin_is_exchanged():
     second = AttentionPath.of(0, 1, "2 back")
     wide = AttentionPath.of(0, 1, "all so far")
     right = judge(exchange, Circuit.of([first, second]))
-    assert right.broken() == {}
+    assert right.broken == {}
     wrong = judge(exchange, Circuit.of([first, wide]))
-    assert wrong.broken() == {"enough": ["L0.H1 hard while L0.H0 is exchanged"]}
+    assert wrong.broken == {"enough": ["L0.H1 hard while L0.H0 is exchanged"]}
 
 
 ONE_HEAD = Circuit.of([AttentionPath.of(0, 0, "2 back")])
@@ -156,7 +156,7 @@ ONE_HEAD = Circuit.of([AttentionPath.of(0, 0, "2 back")])
 def test_idle_heads_of_a_layer_are_exchanged_at_once():
     exchange = backward(TwoBack(), n_heads=24, n_writing=1)
     judged = judge(exchange, ONE_HEAD)
-    assert judged.broken() == {}
+    assert judged.broken == {}
     assert {one.role for one in judged.heads} == {"not needed"}
     assert len(judged.heads) == 23
     assert judged.passes < 12
@@ -165,16 +165,16 @@ def test_idle_heads_of_a_layer_are_exchanged_at_once():
 def test_a_head_that_votes_is_found_among_idle_ones_of_its_layer():
     exchange = backward(TwoBack(), n_heads=6, n_writing=2)
     judged = judge(exchange, ONE_HEAD)
-    assert judged.broken()["complete"] == ["L0.H1"]
+    assert judged.broken["complete"] == ["L0.H1"]
 
 
 def test_rows_without_a_path_may_be_said_to_be_by_place():
     exchange = backward(LateTwoBack(), n_heads=1, n_writing=1)
     silent = Circuit.of([AttentionPath.of(0, 0, "late")])
     stated = silent.filled("mean")
-    broken = judge(exchange, silent).broken()
+    broken = judge(exchange, silent).broken
     assert broken["complete"] == ["L0.H0, rows without a path"]
-    assert judge(exchange, stated).broken() == {}
+    assert judge(exchange, stated).broken == {}
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def test_a_head_that_tells_of_the_layout_is_not_the_same_in_all_sequences():
 def test_a_table_is_judged_as_it_tells():
     exchange = backward(TwoBack(), n_heads=1, n_writing=1)
     judged = judge(exchange, Circuit({(0, 0): Tabled()}))
-    assert judged.broken() == {}
+    assert judged.broken == {}
     assert {*judged.tables} == {(0, 0)}
 
 
@@ -260,14 +260,14 @@ def test_a_table_that_tells_of_something_else_is_not_enough():
     one_back = backward(TwoBack(), n_heads=1, n_writing=1, distance=1)
     tables = one_back.patterns.tables
     judged = judge(exchange, Circuit({(0, 0): Tabled(tables)}))
-    assert judged.broken() == {"enough": ["and tables hard"]}
+    assert judged.broken == {"enough": ["all else exchanged and tables hard"]}
 
 
 def test_a_head_by_table_that_is_not_needed_is_spare():
     exchange = backward(TwoBack(), n_heads=2, n_writing=1)
     both = dict.fromkeys([(0, 0), (0, 1)], Tabled())
     judged = judge(exchange, Circuit(both))
-    assert judged.broken() == {"nothing spare": ["L0.H1"]}
+    assert judged.broken == {"nothing spare": ["L0.H1"]}
 
 
 def test_two_tables_on_the_same_sequences_are_judged_apart():
@@ -277,5 +277,5 @@ def test_two_tables_on_the_same_sequences_are_judged_apart():
     others = Tabled(one_back.patterns.tables)
     right = judge(two_back, Circuit({(0, 0): own}))
     wrong = judge(two_back, Circuit({(0, 0): others}))
-    assert right.broken() == {}
-    assert "enough" in wrong.broken()
+    assert right.broken == {}
+    assert "enough" in wrong.broken

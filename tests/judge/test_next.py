@@ -9,7 +9,7 @@ from headway import discover
 from headway.judge import verdicts
 from headway.judge.by_exchange import LIMIT, Cost
 from headway.judge.text import of_discovery
-from headway.judge.verdicts import Next
+from headway.judge.verdict import Next
 from headway.relations.paths import AttentionPath
 from headway_experiments.arena import compiled
 

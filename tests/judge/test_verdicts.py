@@ -11,10 +11,10 @@ from headway import Circuit, discover
 from headway.dynamics import Timeline
 from headway.errors import HeadwayError
 from headway.judge import Discovery, Yardstick, verdicts
-from headway.judge.by_exchange import LIMIT, Beside, Cost
 from headway.judge.evidence import Trial
+from headway.judge.judgement import LIMIT, MOVED, Beside, Cost
 from headway.judge.text import of_discovery
-from headway.judge.verdicts import NAMES, Next
+from headway.judge.verdict import VERDICTS, Next
 from headway.relations.paths import AttentionPath
 from headway.replace import Mean, Tabled, Uniform
 from headway_experiments.arena import compiled
@@ -53,9 +53,9 @@ def measured(known, circuit):
 
 def test_a_right_circuit_gets_three_yeses_and_nothing_to_type(found):
     given = verdicts(found)
-    assert tuple(one.name for one in given) == NAMES
-    assert NAMES == ("enough", "complete", "nothing spare")
-    assert held(found) == dict.fromkeys(NAMES, True)
+    names = [verdict.name for verdict in given]
+    assert names == ["enough", "complete", "nothing spare"]
+    assert held(found) == dict.fromkeys(names, True)
     assert not [one.next for one in given if one.next]
     assert {"verdicts", "seconds"}.isdisjoint(found.to_json())
     said = " ".join(str(found).split())
@@ -102,10 +102,10 @@ def test_a_judgement_of_another_circuit_is_refused(found, at):
 @pytest.mark.parametrize(("cost", "holds"), [(ALMOST, True), (JUST_COSTS, False)])
 def test_enough_is_judged_by_the_change_that_costs_most(found, cost, holds):
     tried = dict.fromkeys(found.evidence.judgement.enough, FREE)
-    changed = with_judgement(found, enough={**tried, "and free above layer 1": cost})
+    changed = with_judgement(found, enough={**tried, "up to layer 1": cost})
     assert held(changed) == {"enough": holds, "complete": True, "nothing spare": True}
     enough = verdicts(changed)[0]
-    assert "with all else exchanged and free above layer 1, " in enough.because
+    assert "with up to layer 1, " in enough.because
     assert f"{cost.most:.3f} (limit 0.05)" in enough.because
 
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_exchanged_gets_no_verdict_and_a_reason(known):
         Foreign(known.model), known.task, sequences=8, trials=False, workers=1
     )
     assert found.faithful
-    assert held(found) == dict.fromkeys(NAMES)
+    assert held(found) == dict.fromkeys(VERDICTS)
     assert {one.because for one in verdicts(found)} == {found.evidence.unjudged}
     assert "model = Foreign is not allowed" in found.evidence.unjudged
     assert Discovery.from_json(found.to_json()) == found
@@ -306,3 +306,35 @@ def test_lines_to_type_are_of_the_run_or_of_python(found):
     assert "next: headway circuit runs/a --sequences 64" in of_discovery(
         changed, "runs/a"
     )
+
+
+def test_a_head_by_place_is_named_and_its_cost_is_no_bound(found):
+    placed = Beside((1, 0), "by place", JUST_COSTS)
+    changed = with_judgement(found, heads=[placed, Beside((0, 0), "not needed", FREE)])
+    complete = verdicts(changed)[1]
+    assert complete.holds
+    assert "cost at most 0.000 (limit 0.05); L1.H0 attends by place" in complete.because
+
+
+def test_a_vote_says_which_change_tells(found):
+    moved = Beside((1, 0), "votes too", JUST_COSTS, MOVED)
+    complete = verdicts(with_judgement(found, heads=[moved]))[1]
+    assert "votes too: given what it carries in another layout it" in complete.because
+
+
+def test_a_verdict_is_no_where_something_breaks_it(found):
+    heads = [Beside((1, 0), "votes too", JUST_COSTS)]
+    paths = dict.fromkeys(found.circuit.paths, ALMOST)
+    changed = with_judgement(
+        found, enough={"all else exchanged": JUST_COSTS}, heads=heads, paths=paths
+    )
+    broken = changed.evidence.judgement.broken
+    assert [*broken] == [*VERDICTS]
+    assert held(changed) == dict.fromkeys(VERDICTS, False)
+
+
+def test_costs_are_held_against_the_limit_of_the_judge(found):
+    paths = dict.fromkeys(found.circuit.paths, JUST_COSTS)
+    changed = with_judgement(found, paths=paths, limit=2 * JUST_COSTS.most)
+    assert held(changed)["nothing spare"] is False
+    assert "(limit 0.1" in verdicts(changed)[2].because

@@ -6,6 +6,7 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.relations import Composed, parse, primitive
+from headway.relations.expressions import Keys, Picked
 from headway.relations.primitives import (
     PRIMITIVES,
     Tokens,
@@ -233,3 +234,30 @@ def test_the_number_of_a_primitive_of_a_user_has_a_price():
 def test_without_the_user_there_is_no_such_primitive():
     with pytest.raises(HeadwayError, match="divisible"):
         parse("token divisible by 3")
+
+
+@pytest.mark.parametrize(
+    ("form", "allowed"),
+    [
+        ("odd and even", "without"),
+        ("odd, else even", "without"),
+        ("odd if larger", "without"),
+        ("odd {count}", "with no argument but"),
+    ],
+)
+def test_a_form_that_could_not_be_read_back_is_refused(form, allowed):
+    with pytest.raises(HeadwayError, match=f"form = .* must be {allowed}"):
+        primitive(form)
+    assert form not in PRIMITIVES
+
+
+def test_a_primitive_may_begin_as_a_move_does():
+    form = "after a multiple of {number}"
+    primitive(form)(lambda at, number: (at.tokens % number == 0)[:, None])
+    try:
+        name = "latest after a multiple of 3"
+        assert str(parse(name)) == name
+        assert parse(name) == Picked("latest", Keys(form, (3,)))
+    finally:
+        del PRIMITIVES[form]
+        parse.cache_clear()

@@ -9,7 +9,7 @@ from headway.errors import HeadwayError
 from headway.judge import verdicts
 from headway.judge.text import likeness_table
 from headway.relations.paths import AttentionPath
-from headway.replace import Identity, Uniform, compare, jaccard
+from headway.replace import Identity, Paths, Uniform, compare, jaccard
 from headway_experiments.arena import compiled
 from known_circuits import along
 
@@ -201,3 +201,36 @@ def test_a_timeline_says_when_hops_were_learnt(timeline, columns):
     dated = replace(timeline, hops={"x_1": 7.4, "x_2": None})
     text = in_words(lines_of(dated, columns))
     assert "partial loss below 0.5 at step: x_1 7 x_2 never" in text
+
+
+def test_a_circuit_keeps_the_fills_that_its_heads_name(circuit):
+    named = Paths(frozenset(["s0←s2"]), "uniform")
+    circuit = circuit.replacing((1, 0), named)
+    written = circuit.to_json()
+    assert written["L1.H0"] == {"relations": ["s0←s2"], "rows": "uniform"}
+    assert Circuit.from_json(written) == circuit
+    assert circuit.filled("mean").mechanisms[1, 0] == named
+    assert circuit.filled("mean").mechanisms[0, 0].rows == "mean"
+
+
+@pytest.mark.parametrize(
+    ("entry", "allowed"),
+    [
+        ({"relations": "zero", "rows": "mean"}, "a list of relations"),
+        ({"relations": ["s0←s2"], "rows": "nearest"}, "one of zero"),
+        ({"relations": ["s0←s2"]}, "an object of relations and rows"),
+    ],
+)
+def test_a_fill_that_cannot_be_read_is_refused(entry, allowed):
+    with pytest.raises(HeadwayError, match=f"must be .*{allowed}"):
+        Circuit.from_json({"L0.H0": entry})
+
+
+def test_an_estimated_fill_is_known_by_its_kind(circuit):
+    def is_estimated(circuit, rows):
+        return any(used.is_estimated for used in circuit.with_fills(rows))
+
+    assert is_estimated(circuit, "mean")
+    assert not is_estimated(circuit, "uniform")
+    named = circuit.replacing((1, 0), Paths(frozenset(["s0←s2"]), "mean"))
+    assert is_estimated(named, "zero")

@@ -61,7 +61,7 @@ def test_it_is_judged_as_a_part_of_the_circuit(known, circuit):
     given = partners(known.task, 64, seeded(77))
     exchange = Exchange.among(known.model, known.task, given)
     judged = judge(exchange, circuit)
-    assert judged.broken() == {}
+    assert judged.broken == {}
     assert {*judged.tables} == {(0, 0)}
 
 

@@ -19,7 +19,7 @@ from headway.dynamics.dependence import Dependence
 from headway.errors import HeadwayError
 from headway.find import MinimalCircuits
 from headway.judge import Certificate, saved_discovery, verdicts
-from headway.judge.verdicts import NAMES
+from headway.judge.verdict import VERDICTS
 from headway.models import attention_patterns
 from headway.relations import AttentionPath
 from headway.replace import ABLATIONS
@@ -315,7 +315,7 @@ def with_costs(run, **costs):
 
 def test_the_page_shows_verdicts_and_costs_as_they_are_in_the_file(solved_run):
     data = page_data(report(solved_run))
-    assert [v["name"] for v in data["verdicts"]] == [*NAMES]
+    assert [v["name"] for v in data["verdicts"]] == [*VERDICTS]
     assert all(verdict["holds"] for verdict in data["verdicts"])
     assert "enough: yes; with all else exchanged" in " ".join(data["summary"])
     assert all(row[3] == 0.9 for row in data["evidence"]["rows"])

@@ -16,7 +16,7 @@ from headway.errors import HeadwayError
 from headway.fields import to_json
 from headway.judge import Discovery
 from headway.judge.flows import least_layers
-from headway.judge.verdicts import verdicts
+from headway.judge.verdict import verdicts
 from headway.models import TransformerConfig
 from headway.relations import AttentionPath
 from headway.replace import compare

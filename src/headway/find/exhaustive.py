@@ -264,7 +264,7 @@ def _every(
     right = [
         number
         for number, circuit in enumerate(whole[:MOST_JUDGED])
-        if not judge(exchange, circuit).broken()
+        if not judge(exchange, circuit).broken
     ]
     costs = costs_of([circuit.mechanisms for circuit in whole])
     return MinimalCircuits(

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from headway.errors import HeadwayError, note_once, require
 from headway.find.search import longest
 from headway.judge.costs import Costs
-from headway.judge.verdicts import LIMIT
+from headway.judge.verdict import LIMIT
 from headway.replace.ablation import Bench
 from headway.replace.exchange import WHOLE_HEAD, Change, Exchange
 from headway.replace.heads import Head

@@ -24,7 +24,7 @@ from headway.judge.discovery import Discovery, Refusal, given_or_own, standing_o
 from headway.judge.evidence import Trial, evidence_for, judged
 from headway.judge.looks import MOST_IDLE, Look, looks
 from headway.judge.looks import SEQUENCES as LOOKED_AT
-from headway.judge.verdicts import LIMIT
+from headway.judge.verdict import LIMIT
 from headway.judge.yardstick import NoCircuitError, Yardstick, own_loss
 from headway.replace.ablation import Bench
 from headway.replace.ablation import workers as threads

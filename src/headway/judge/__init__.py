@@ -9,8 +9,8 @@ from headway.judge.evidence import necessity as necessity
 from headway.judge.judgement import LIMIT as LIMIT
 from headway.judge.judgement import Cost as Cost
 from headway.judge.judgement import Judgement as Judgement
-from headway.judge.verdicts import Verdict as Verdict
-from headway.judge.verdicts import verdicts as verdicts
+from headway.judge.verdict import Verdict as Verdict
+from headway.judge.verdict import verdicts as verdicts
 from headway.judge.yardstick import THRESHOLD as THRESHOLD
 from headway.judge.yardstick import Likeness as Likeness
 from headway.judge.yardstick import NoCircuitError as NoCircuitError
@@ -32,7 +32,7 @@ HOMES = {
     "evidence": "Evidence necessity",
     "flows": "lost_without trace",
     "judgement": "LIMIT Cost Judgement",
-    "verdicts": "Verdict verdicts",
+    "verdict": "Verdict verdicts",
     "yardstick": "THRESHOLD Likeness NoCircuitError Yardstick",
 }
 __all__, __getattr__, __dir__ = late(__name__, HOMES)

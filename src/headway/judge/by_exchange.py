@@ -19,7 +19,15 @@ from typing import TypeVar
 import torch
 
 from headway.judge.costs import Costs
-from headway.judge.judgement import LIMIT, Beside, Cost, Judgement, Shape, costless
+from headway.judge.judgement import (
+    LIMIT,
+    MOVED,
+    Beside,
+    Cost,
+    Judgement,
+    Shape,
+    costless,
+)
 from headway.judge.swaps import Swaps
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Candidate
@@ -118,6 +126,7 @@ class _Judging:
             tables=self.tables_exchanged(around),
             everything=self.costs.rise_of_everything,
             passes=self.exchange.passes - self.before,
+            limit=self.limit,
         )
 
     def key_of(self, what: str) -> tuple[Hashable, ...]:
@@ -163,7 +172,7 @@ class _Judging:
             if head not in moved:
                 spared.append(Beside(head, "not needed", alone[head]))
             elif self.does(moved[head]):
-                spared.append(Beside(head, "votes too", moved[head]))
+                spared.append(Beside(head, "votes too", moved[head], MOVED))
             else:
                 spared.append(Beside(head, "the same in all sequences", alone[head]))
         return spared
@@ -235,10 +244,11 @@ class _Judging:
         """The costs of all beside the circuit, with its paths as they are and hard."""
         hard = self.hard
         changes = {ALL_ELSE: Change(around, self.means)}
-        changes[f"and {self.hard_parts} hard"] = Change(around, hard)
+        all_hard = f"{ALL_ELSE} and {self.hard_parts} hard"
+        changes[all_hard] = Change(around, hard)
         for layer in range(self.exchange.model.n_layers - 1):
             below = Change(_up_to(layer, around), _up_to(layer, hard))
-            changes[f"and free above layer {layer}"] = below
+            changes[f"{all_hard} up to layer {layer}, heads above free"] = below
         return self.costs.once(changes, self.key_of)
 
     def shapes(self) -> list[Shape]:

@@ -23,7 +23,7 @@ from headway.judge.discovery import Discovery, given_or_own
 from headway.judge.yardstick import Outputs, agreeing, r2
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit, WrittenCircuit
-from headway.replace.mechanism import ABLATIONS, Uniform
+from headway.replace.mechanism import Uniform, require_fill
 from headway.replace.subject import MOST, require_fits, studied
 from headway.settings import computes_as_usual
 from headway.tasks import Task
@@ -106,8 +106,7 @@ class Certificate(Finding):
         return "\n".join(lines)
 
     def __post_init__(self):
-        rows = self.ablation
-        require(rows in ABLATIONS, "ablation", rows, f"one of {', '.join(ABLATIONS)}")
+        require_fill(self.ablation, "ablation")
         for name in ("agreeing", "ablated_agreeing"):
             count = getattr(self, name)
             fits = 0 <= count <= self.sequences

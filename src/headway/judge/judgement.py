@@ -10,6 +10,9 @@ LIMIT = 0.05
 """A change costs if it changes so large a share of the answers that change when every
 head is exchanged, or raises the loss by so large a share of its rise then."""
 
+EXCHANGED = "exchanged alone"
+MOVED = "given what it carries in another layout"
+
 Role = Literal["not needed", "by place", "the same in all sequences", "votes too"]
 
 
@@ -47,12 +50,14 @@ class Beside:
             of another layout, too; *by place* if the circuit says so, and attention of
             a sequence of another layout with its own values costs nothing; else *votes
             too*.
-        cost: of the exchange that tells.
+        cost: of the change that tells.
+        change: this change, in words.
     """
 
     head: WrittenHead
     role: Role
     cost: Cost
+    change: str = EXCHANGED
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,12 @@ class Shape:
 K = TypeVar("K")
 
 
-def costly(costs: Mapping[K, Cost], limit: float = LIMIT) -> list[K]:
+def costly(costs: Mapping[K, Cost], limit: float) -> list[K]:
     """The keys of costs that reach the limit."""
     return [what for what, cost in costs.items() if cost.most >= limit]
 
 
-def costless(costs: Mapping[K, Cost], limit: float = LIMIT) -> list[K]:
+def costless(costs: Mapping[K, Cost], limit: float) -> list[K]:
     """The keys of costs below the limit."""
     return [what for what, cost in costs.items() if cost.most < limit]
 
@@ -99,6 +104,7 @@ class Judgement:
         tables: of the exchange of each head that attends by table.
         everything: the rise of the loss when every head is exchanged, by hop.
         passes: forward passes that it took.
+        limit: the share from which a change costs.
     """
 
     enough: dict[str, Cost]
@@ -109,6 +115,7 @@ class Judgement:
     tables: dict[WrittenHead, Cost]
     everything: list[WrittenLoss]
     passes: int
+    limit: float = LIMIT
 
     @property
     def parts(self) -> dict[str, Cost]:
@@ -122,17 +129,21 @@ class Judgement:
         """The heads without a path that change answers all the same."""
         return [beside for beside in self.heads if beside.role == "votes too"]
 
-    def broken(self, limit: float = LIMIT) -> dict[str, list[str]]:
+    @property
+    def costly_shapes(self) -> list[Shape]:
+        """The heads whose paths cost something while another is exchanged."""
+        return [shape for shape in self.shapes if shape.cost.most >= self.limit]
+
+    @property
+    def broken(self) -> dict[str, list[str]]:
         """The verdicts that are no, each with what breaks it."""
-        enough = costly(self.enough, limit)
-        for shape in self.shapes:
-            if shape.cost.most >= limit:
-                twin = name_of(shape.twin)
-                enough.append(f"{name_of(shape.head)} hard while {twin} is exchanged")
+        enough = costly(self.enough, self.limit)
+        for shape in self.costly_shapes:
+            twin = name_of(shape.twin)
+            enough.append(f"{name_of(shape.head)} hard while {twin} is exchanged")
         complete = [name_of(beside.head) for beside in self.votes]
-        complete += [
-            f"{name_of(head)}, rows without a path" for head in costly(self.rows, limit)
-        ]
-        spare = costless(self.parts, limit)
+        for head in costly(self.rows, self.limit):
+            complete.append(f"{name_of(head)}, rows without a path")
+        spare = costless(self.parts, self.limit)
         by_verdict = {"enough": enough, "complete": complete, "nothing spare": spare}
         return {verdict: why for verdict, why in by_verdict.items() if why}

@@ -20,6 +20,9 @@ from headway.replace.exchange import (
 from headway.replace.heads import Head
 from headway.replace.mechanism import Mechanism, Paths
 
+BY_PLACE = ("mean", "uniform")
+"""Fills of rows without a path that say: such a row attends by place alone."""
+
 Cells = Float[Tensor, "sequence query key"]
 
 
@@ -29,22 +32,22 @@ class Swaps:
     Attributes:
         exchange: the model on sequences with partners.
         names: the relations of each of these heads.
-        by_place: those whose rows without a path are said to be by place.
+        rows_by_place: those whose rows without a path are said to be by place.
     """
 
     def __init__(self, exchange: Exchange, circuit: Circuit):
         self.exchange = exchange
         self.names = dict[Head, list[str]]()
-        self.by_place = set[Head]()
+        self.rows_by_place = set[Head]()
         for head, mechanism in circuit.mechanisms.items():
             if isinstance(mechanism, Paths) and mechanism.relations:
                 self.names[head] = sorted(mechanism.relations)
-                if mechanism.rows == "mean":
-                    self.by_place.add(head)
+                if mechanism.rows in BY_PLACE:
+                    self.rows_by_place.add(head)
 
     def key_of(self, head: Head) -> tuple[Hashable, ...]:
         """The key of what the circuit says of a head."""
-        return (head, head in self.by_place, *self.names[head])
+        return (head, head in self.rows_by_place, *self.names[head])
 
     def along(self, head: Head) -> Mechanism:
         """A head attends along its paths alone in rows that have one."""
@@ -78,7 +81,7 @@ class Swaps:
         without a path do in a sequence of another layout.
         """
         other, reads = PARTNER, PARTNER
-        if head in self.by_place:
+        if head in self.rows_by_place:
             other, reads = ELSEWHERE, OWN
         has_path = self.rows_with_path(head)
         without = 1 - has_path

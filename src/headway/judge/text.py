@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from headway.judge.discovery import Discovery
 from headway.judge.looks import of_looks
-from headway.judge.verdicts import Verdict, roles_of, verdicts
+from headway.judge.verdict import Verdict, roles_of, verdicts
 from headway.judge.yardstick import Likeness, Yardstick, percent
 from headway.relations.paths import AttentionPath
 from headway.replace.circuit import LISTED, Circuit

@@ -451,9 +451,10 @@ def _primitive(name: str, _: Names) -> Expression | None:
 
 
 RULES: tuple[Callable[[str, Names], Expression | None], ...] = (
-    *(_else, _weighed, _for, _and, _moved, _conditional, _picked, _primitive),
+    *(_else, _weighed, _for, _and, _primitive, _moved, _conditional, _picked),
 )
-"""The ways to take a name apart, the loosest first."""
+"""The ways to take a name apart, the loosest first. (A primitive's name may begin as a
+move does.)"""
 
 
 def _word(words: dict[str, int] | dict[str, bool], value: int) -> str:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from headway.errors import require
 from headway.text import ranges
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ LONGEST = 6
 """The largest period among them."""
 
 RANGE = r"\d{1,9}(?:[–-]\d{1,9})?"
+JOINING = (", else ", " and ", " for tokens ", " by weight (", " if ")
+"""What stands between expressions in a name, and in no primitive's."""
+
 PATTERNS = {
     "{number}": r"(\d{1,9})",
     "{period}": r"([1-9]\d{0,8})",
@@ -146,7 +150,17 @@ def primitive(
     layer: int = 0,
     words: int = 1,
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Add a primitive to the language (see `Primitive` for the arguments)."""
+    """Add a primitive to the language (see `Primitive` for the arguments).
+
+    Raises:
+        HeadwayError: if its form has a word that joins expressions, or an argument of
+            an unknown kind.
+    """
+    joins = [word for word in JOINING if word in form]
+    require(not joins, "form", form, f"without {', '.join(map(repr, JOINING))}")
+    slots = re.findall(r"\{\w*\}", form)
+    known = all(slot in PATTERNS for slot in slots)
+    require(known, "form", form, f"with no argument but {', '.join(PATTERNS)}")
 
     def added(keys: Callable[..., Tensor]) -> Callable[..., Tensor]:
         PRIMITIVES[form] = Primitive(form, keys, tried, needs, picked, layer, words)

@@ -19,6 +19,7 @@ from headway.replace.mechanism import (
     Mechanism,
     Paths,
     Tabled,
+    fill_named,
     mechanism_of,
 )
 from headway.text import wrapped
@@ -88,6 +89,19 @@ class Circuit(Shown):
         """The layers that have a useful head."""
         return sorted({layer for layer, _ in self.useful_heads})
 
+    def with_fills(self, rows: str) -> list[Mechanism]:
+        """The mechanisms, and what fills rows without a path.
+
+        Args:
+            rows: the fill of heads that name none.
+        """
+        every = list(self.mechanisms.values())
+        fills = {rows}
+        for mechanism in every:
+            if isinstance(mechanism, Paths) and mechanism.rows is not None:
+                fills.add(mechanism.rows)
+        return every + [fill_named(name) for name in fills if name != "zero"]
+
     @property
     def complement(self) -> dict[Head, Mechanism]:
         """The model without the circuit: its paths cut in the heads' own attention."""
@@ -127,10 +141,10 @@ class Circuit(Shown):
         )
 
     def filled(self, rows: str) -> "Circuit":
-        """This circuit with something else in rows without a path."""
+        """This circuit with a fill for rows without a path where it names none."""
         mechanisms = dict(self.mechanisms)
         for head, mechanism in self.mechanisms.items():
-            if isinstance(mechanism, Paths):
+            if isinstance(mechanism, Paths) and mechanism.rows is None:
                 mechanisms[head] = replace(mechanism, rows=rows)
         return Circuit(mechanisms)
 
@@ -162,7 +176,7 @@ class Circuit(Shown):
         lines.append(f"answer = unembed({stream})")
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, str | list[str]]:
+    def to_json(self) -> dict[str, Any]:
         """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
         return {name_of(head): mechanism.to_json() for head, mechanism in self.in_order}
 

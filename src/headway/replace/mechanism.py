@@ -6,6 +6,10 @@ the *fill* of rows without one (`ABLATIONS`).
 A mechanism of your own is a frozen dataclass that derives from `Mechanism` and has a
 `kind`:
 
+    from dataclasses import dataclass
+
+    from headway.replace import Mechanism
+
     @dataclass(frozen=True)
     class First(Mechanism):
         '''The head attends to the first position.'''
@@ -13,7 +17,7 @@ A mechanism of your own is a frozen dataclass that derives from `Mechanism` and 
         kind = "first"
 
         def pattern(self, patterns, head):
-            rows = torch.zeros(patterns.shape, dtype=patterns.dtype)
+            rows = patterns.zeros()
             rows[..., 0] = 1
             return rows
 
@@ -24,7 +28,7 @@ An installed package offers it under its kind, by an entry point of the group
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import torch
@@ -57,10 +61,14 @@ class Mechanism:
     Attributes:
         kind: the name by which a circuit's file calls it; none if it takes arguments.
         fills: completes "rows without a path …"; empty if it cannot be a fill.
+        is_estimated: True if its pattern is estimated from sequences
+            (`Patterns.means`, `Patterns.tables`); a certificate then estimates it from
+            others than it is given for.
     """
 
     kind: ClassVar[str] = ""
     fills: ClassVar[str] = ""
+    is_estimated: ClassVar[bool] = False
 
     def __init_subclass__(cls):
         if cls.kind:
@@ -93,7 +101,7 @@ class Mechanism:
         """The pattern, if it depends on the head's own (see `Patterns.edit`)."""
         raise NotImplementedError
 
-    def to_json(self) -> str | list[str]:
+    def to_json(self) -> str | list[str] | dict[str, Any]:
         """The mechanism in a circuit's file."""
         return str(self)
 
@@ -135,6 +143,7 @@ class Mean(Mechanism):
 
     kind = "mean"
     fills = "are the head's mean pattern"
+    is_estimated = True
 
     def prepare(self, patterns: "Patterns") -> None:
         """Averages over sequences."""
@@ -227,6 +236,7 @@ class Tabled(Mechanism):
     """
 
     kind = "by table"
+    is_estimated = True
 
     tables: Tables | None = field(default=None, compare=False, repr=False)
 
@@ -303,9 +313,12 @@ class Paths(Mechanism):
         has_path = rows.any(2, keepdim=True)
         return torch.where(has_path, rows, fill.edit(patterns, own, start, part))
 
-    def to_json(self) -> list[str]:
-        """Its relations."""
-        return sorted(self.relations)
+    def to_json(self) -> list[str] | dict[str, Any]:
+        """Its relations; with its fill, if it names one."""
+        names = sorted(self.relations)
+        if self.rows is None:
+            return names
+        return {"relations": names, "rows": self.rows}
 
     def __str__(self):
         return "  ".join(sorted(self.relations)) or "nothing"
@@ -369,6 +382,12 @@ def mechanism_of(written: Any) -> Mechanism:
     Raises:
         HeadwayError: if it is none.
     """
+    if isinstance(written, dict) and written.keys() == {"relations", "rows"}:
+        names, rows = written["relations"], written["rows"]
+        require(isinstance(names, list), "relations", names, "a list of relations")
+        require_fill(rows, "rows")
+        along = mechanism_of(names)
+        return replace(along, rows=rows)
     if isinstance(written, list) and all(isinstance(name, str) for name in written):
         for name in written:
             require_name(name)
@@ -379,9 +398,8 @@ def mechanism_of(written: Any) -> Mechanism:
         return MECHANISMS[written]()
     kinds = ", ".join([*MECHANISMS, "zero"])
     raise HeadwayError(
-        f"circuit: mechanism = {shown(written)} is not allowed: it must be {kinds} "
-        "or a list of"
-        " relations"
+        f"circuit: mechanism = {shown(written)} is not allowed: it must be {kinds}, "
+        "a list of relations or an object of relations and rows"
     )
 
 

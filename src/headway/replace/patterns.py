@@ -53,6 +53,11 @@ class Patterns:
         self._laid: dict[frozenset[str], Tensor] = {}
         self._told: dict[Tables, Tensor] = {}
 
+    def zeros(self) -> Float[Tensor, "sequence query key"]:
+        """The pattern of a head that attends to nothing."""
+        device = self.batch.inputs.device
+        return torch.zeros(self.shape, dtype=self.dtype, device=device)
+
     @property
     def causal(self) -> bool:
         """True if no position sees any that comes after it."""
@@ -118,9 +123,7 @@ class Patterns:
     def one_hot(self, relations: frozenset[str]) -> Float[Tensor, "sequence query key"]:
         """The rows of paths, shared evenly among those of a query; others are zero."""
         if relations not in self._laid:
-            total = torch.zeros(
-                self.shape, dtype=self.dtype, device=self.batch.inputs.device
-            )
+            total = self.zeros()
             leaving = total[..., :1]
             for name in sorted(relations):
                 rows = self.alone(name)

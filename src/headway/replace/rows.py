@@ -1,8 +1,6 @@
 """Rows that matter: those of a head's attention that move the answers.
 
-This is measured, one row at a time. (The blind reader, which compares many relations,
-has weights
-of its own, to first order: `find.blind.row_weights`.)
+This is measured, one row at a time.
 """
 
 import math

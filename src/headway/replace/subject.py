@@ -19,7 +19,7 @@ from headway.models import Tappable, Transformer, tapped
 from headway.replace.ablation import Bench, heads_of
 from headway.replace.circuit import Circuit
 from headway.replace.heads import name_of
-from headway.replace.mechanism import Exchanged, KnockOut, Mean, Tabled
+from headway.replace.mechanism import Exchanged, KnockOut
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.config import TrainingConfig
@@ -125,15 +125,9 @@ class Subject:
 
         # Means and tables are of a sample of its own, so that sequences stay
         # independent.
-        kinds = {
-            rows,
-            *(
-                getattr(mechanism, "rows", mechanism)
-                for mechanism in circuit.mechanisms.values()
-            ),
-        }
-        uses = not kinds.isdisjoint({"mean", Mean(), Tabled()})
-        others = drawn(MEAN_OVER, "mean").patterns if uses else None
+        used = circuit.with_fills(rows)
+        is_estimated = any(mechanism.is_estimated for mechanism in used)
+        others = drawn(MEAN_OVER, "mean").patterns if is_estimated else None
         for start in range(0, count, CHUNK):
             bench = drawn(min(CHUNK, count - start), f"{start // CHUNK}")
             if others is not None:

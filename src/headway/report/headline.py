@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from headway.judge import Discovery
-from headway.judge.verdicts import verdicts
+from headway.judge.verdict import verdicts
 from headway.replace import Circuit
 from headway.report.findings import Findings
 from headway.report.labels import typeset

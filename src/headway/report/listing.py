@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from headway.errors import HeadwayError
 from headway.judge import THRESHOLD
-from headway.judge.verdicts import NAMES, verdicts
+from headway.judge.verdict import VERDICTS, verdicts
 from headway.report.findings import Findings, refusal, solved_at
 from headway.report.labels import plain, setting_of
 from headway.report.schema import Cell, RunsPage, Table
@@ -218,7 +218,7 @@ def _steps(member: Findings) -> Cell:
 
 def _circuit_cells(member: Findings) -> dict[str, Cell]:
     """A run's circuit in a cell, beside the flow minimum."""
-    columns = ("useful heads", "layers used", "flow minimum", "circuit loss", *NAMES)
+    columns = ("useful heads", "layers used", "flow minimum", "circuit loss", *VERDICTS)
     cells: dict[str, Cell] = dict.fromkeys(columns)
     cells["flow minimum"] = member.least
     discovery = member.discovery

@@ -8,7 +8,7 @@ from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import Finding, to_json
 from headway.judge.roles import symbol_order
 from headway.judge.text import evidence_lines, head_lines
-from headway.judge.verdicts import verdicts
+from headway.judge.verdict import verdicts
 from headway.report import schema
 from headway.report.answers import numbered
 from headway.report.circuit import circuit_data, evidence, minimum, stream

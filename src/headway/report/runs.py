@@ -9,7 +9,7 @@ from statistics import mean, median, stdev
 from headway.dynamics.emergence import EMERGES_AT
 from headway.fields import natural
 from headway.judge import THRESHOLD, Discovery
-from headway.judge.verdicts import verdicts
+from headway.judge.verdict import verdicts
 from headway.replace import compare
 from headway.report.axes import SEED, Axis, axes_of
 from headway.report.circuit import circuit_data
@@ -195,8 +195,13 @@ def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) ->
     """The number of circuits that are enough, and their size beside the flow
     minimum.
     """
-    enough = [verdicts(discovery)[0].holds is True for discovery in discoveries]
-    n_enough = sum(enough)
+    is_enough = [
+        verdict.holds is True
+        for discovery in discoveries
+        for verdict in verdicts(discovery)
+        if verdict.name == "enough"
+    ]
+    n_enough = sum(is_enough)
     are = "is" if n_enough == 1 else "are"
     circuits = [discovery.circuit for discovery in discoveries]
     heads = _between(len(circuit.useful_heads) for circuit in circuits)

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headway.errors import require
 from headway.fields import AtLeastOne, Positive, require_allowed
@@ -38,7 +38,7 @@ def circuit(
     /,
     threshold: Positive | None = None,
     sequences: int | None = None,
-    ablation: Literal["zero", "uniform", "own", "mean", "resample"] | None = None,
+    ablation: str | None = None,
     way: str | None = None,
     trials: bool | None = None,
     step: int | None = None,
@@ -76,7 +76,8 @@ def circuit(
             least 8; by default 128. With --certify, how many to draw, at least as many
             as certify if all agree; by default enough to certify if half of the allowed
             share disagree.
-        ablation: what stands in rows without a path, of heads that have paths; by
+        ablation: what stands in rows without a path, of heads that have paths: zero,
+            uniform, own, mean, resample, corrupted, or one of an installed package; by
             default zero, or mean for a task that names neither roles nor relations.
         way: to the circuit: told (a search among what the task names), blind (heads are
             read by effect), corrupted (attribution by corrupted sequences), or one of

@@ -15,12 +15,6 @@ from headway.relations.paths import AttentionPath
 from headway.replace.heads import Head, name_of
 from headway.text import command, counted, enumerated
 
-NAMES = ("enough", "complete", "nothing spare")
-"""The verdicts, in the order in which they are given."""
-
-BESIDE_LIMIT = f"(limit {LIMIT:g})"
-"""What stands behind a cost."""
-
 IN_RUN = "RUN/"
 """The start of the name of a file that `discover` left in the run's folder."""
 
@@ -111,12 +105,8 @@ def verdicts(discovery: Discovery) -> list[Verdict]:
     """
     judgement = discovery.evidence.judgement
     if judgement is None:
-        return [Verdict(name, None, discovery.evidence.unjudged) for name in NAMES]
-    return [
-        _enough(discovery, judgement),
-        _complete(judgement),
-        _nothing_spare(judgement),
-    ]
+        return [Verdict(name, None, discovery.evidence.unjudged) for name in VERDICTS]
+    return [verdict(discovery, judgement) for verdict in VERDICTS.values()]
 
 
 def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
@@ -132,25 +122,22 @@ def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
     tried = judgement.enough
     worst = max(tried, key=lambda what: tried[what].most)
     cost = tried[worst]
-    # The first of the changes says itself that all else is exchanged.
-    what = worst if worst.startswith("all") else f"all else exchanged {worst}"
     answers = percent(1 - cost.answers)
     sequences = percent(1 - cost.sequences)
     stays = (
         f"{answers} of the worst hop's answers stay, and {sequences} of whole sequences"
     )
-    because = f"with {what}, {stays}; {_costs(cost)}"
-    if cost.most >= LIMIT:
+    because = f"with {worst}, {stays}; {_costs(cost, judgement)}"
+    if cost.most >= judgement.limit:
         return _not_enough(discovery, because)
-    shapes = [shape for shape in judgement.shapes if shape.cost.most >= LIMIT]
+    shapes = judgement.costly_shapes
     if not shapes:
         return Verdict("enough", True, because)
     shape = max(shapes, key=lambda shape: shape.cost.most)
     stands_in = f"{name_of(shape.twin)} stands in for {name_of(shape.head)}"
-    attending = (
-        f"while it is exchanged, attending along its paths alone {_costs(shape.cost)}"
-    )
-    return Verdict("enough", False, f"{stands_in}; {attending}", _map(shape.head))
+    attending = "while it is exchanged, attending along its paths alone"
+    because = f"{stands_in}; {attending} {_costs(shape.cost, judgement)}"
+    return Verdict("enough", False, because, _map(shape.head))
 
 
 def _not_enough(discovery: Discovery, because: str) -> Verdict:
@@ -172,52 +159,60 @@ def _not_enough(discovery: Discovery, because: str) -> Verdict:
     return Verdict("enough", False, because, again)
 
 
-def _complete(judgement: Judgement) -> Verdict:
+def _complete(_: Discovery, judgement: Judgement) -> Verdict:
     """The verdict on what is beside the circuit, part by part."""
     votes = judgement.votes
     if votes:
         worst = max(votes, key=lambda beside: beside.cost.most)
-        because = (
-            f"{name_of(worst.head)}, which has no path, votes too: exchanged alone it"
-        )
-        because += f" {_costs(worst.cost)}"
+        votes_too = f"{name_of(worst.head)}, which has no path, votes too"
+        because = f"{votes_too}: {worst.change} it {_costs(worst.cost, judgement)}"
         if len(votes) > 1:
             because += f"; {counted(len(votes), 'head')} without a path in all"
         return Verdict("complete", False, because, _map(worst.head))
-    costs = [beside.cost for beside in judgement.heads]
-    costs += judgement.rows.values()
-    if not costs:
-        return Verdict("complete", True, "nothing is beside it")
     rows = judgement.rows
-    if costly(rows):
+    if costly(rows, judgement.limit):
         head = max(rows, key=lambda head: rows[head].most)
-        because = f"the rows of {name_of(head)} without a path, exchanged alone,"
-        return Verdict("complete", False, f"{because} {_costs(rows[head])}", _map(head))
-    most = max(cost.most for cost in costs)
-    because = (
-        f"no head or row without a path, exchanged alone, costs more than {most:.3f}"
-    )
-    return Verdict("complete", True, f"{because} {BESIDE_LIMIT}")
+        those = f"the rows of {name_of(head)} without a path, exchanged alone,"
+        because = f"{those} {_costs(rows[head], judgement)}"
+        return Verdict("complete", False, because, _map(head))
+    by_place, others = _split_by_place(judgement.heads)
+    costs = [beside.cost.most for beside in others]
+    costs += [cost.most for cost in rows.values()]
+    reasons = list[str]()
+    if costs:
+        parts = "the heads of a layer or rows of a head without a path, exchanged,"
+        reasons.append(f"{parts} cost at most {max(costs):.3f} {_limit(judgement)}")
+    if by_place:
+        names = enumerated([name_of(beside.head) for beside in by_place], "and")
+        verb = "attends" if len(by_place) == 1 else "attend"
+        reasons.append(f"{names} {verb} by place")
+    return Verdict("complete", True, "; ".join(reasons) or "nothing is beside it")
 
 
-def _nothing_spare(judgement: Judgement) -> Verdict:
+def _split_by_place(heads: list[Beside]) -> tuple[list[Beside], list[Beside]]:
+    """The heads that attend by place, whose exchange costs, and the others."""
+    by_place = [beside for beside in heads if beside.role == "by place"]
+    others = [beside for beside in heads if beside.role != "by place"]
+    return by_place, others
+
+
+def _nothing_spare(_: Discovery, judgement: Judgement) -> Verdict:
     """The verdict on each of the paths, and each head by table."""
     costs = judgement.parts
     if not costs:
         return Verdict("nothing spare", None, "the circuit has no path")
     least = min(costs, key=lambda part: costs[part].most)
     lowest = costs[least].most
-    spare = costless(costs)
+    spare = costless(costs, judgement.limit)
     if not spare:
         each = _each_part(judgement)
         because = (
             f"exchanged or cut, {each} costs {lowest:.2f} or more (least: {least};"
         )
-        return Verdict("nothing spare", True, f"{because} limit {LIMIT:g})")
+        return Verdict("nothing spare", True, f"{because} limit {judgement.limit:g})")
     parts = enumerated(spare, "or")
-    because = (
-        f"exchanged or cut, {parts} costs {lowest:.3f} at the least {BESIDE_LIMIT}"
-    )
+    cheapest = f"costs {lowest:.3f} at the least {_limit(judgement)}"
+    because = f"exchanged or cut, {parts} {cheapest}"
     for path in judgement.paths:
         if str(path) == least:
             return Verdict(
@@ -237,11 +232,20 @@ def _each_part(judgement: Judgement) -> str:
     return f"any one of its {number} {kind}"
 
 
-def _costs(cost: Cost) -> str:
+def _costs(cost: Cost, judgement: Judgement) -> str:
     """The cost of a change beside its limit."""
-    return f"costs {cost.most:.3f} {BESIDE_LIMIT}"
+    return f"costs {cost.most:.3f} {_limit(judgement)}"
+
+
+def _limit(judgement: Judgement) -> str:
+    """The limit that stands behind a cost."""
+    return f"(limit {judgement.limit:g})"
 
 
 def _map(head: Head) -> Next:
     """Look where a head looks."""
     return Next("report", look=head)
+
+
+VERDICTS = {"enough": _enough, "complete": _complete, "nothing spare": _nothing_spare}
+"""The verdicts, in the order in which they are given, and what makes each of them."""
