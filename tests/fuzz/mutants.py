@@ -80,8 +80,8 @@ Faults = dict[str, tuple[str, str]]
 
 def planted_faults() -> dict[tuple[str, str], Faults]:
     """The faults of `mutants.toml` by what must notice them, areas of `fuzzing.py` with
-    their
-    options or tests, and by file: what each does, the text that it replaces, and the
+    their options or tests, and by file: what each does, the text that it replaces, and
+    the
     text in its place."""
     faults = dict[tuple[str, str], Faults]()
     for fault in tomllib.loads(LISTED.read_text("utf-8"))["fault"]:

@@ -18,7 +18,7 @@ attending freely.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import combinations, product
 
@@ -52,6 +52,9 @@ head by head."""
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
 
+Candidates = Mapping[Head, Sequence[str]]
+"""The relations that each head may follow, the likeliest first."""
+
 PLAIN: tuple[Mechanism, ...] = (Uniform(), Identity())
 """Mechanisms that move nothing of use."""
 
@@ -79,38 +82,49 @@ def search(
             others have a path, if there is one that they may follow. None if that is
             not known of any head.
     """
-    few, every = (
-        First(bench, min(DRAFT, bench.sequences)),
-        First(bench, bench.sequences),
-    )
+    few = First(bench, min(DRAFT, bench.sequences))
+    every = First(bench, bench.sequences)
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
     searched = [head for head in bench.heads if head not in (spared or ())]
     needed, plain = ((), PLAIN) if spared is None else (searched, ())
 
-    def candidates(names: Sequence[str], least: float) -> dict[Head, list[str]]:
+    def candidates(names: Sequence[str], least: float) -> Candidates:
         by_head = candidate_paths(bench, names, least)
         return {head: by_head[head] for head in searched}
 
-    drafts: list[Circuit] = []
+    drafts = list[Circuit]()
     for names in among:
-        proposed: list[Circuit] = []
-        for least in candidate_attention:
-            proposed.append(propose(few, candidates(names, least), draft_limit))
-            if worst_of(few, proposed[-1]) < draft_limit:
-                break
-        best = min(proposed, key=partial(worst_of, few))
+        sets = (candidates(names, least) for least in candidate_attention)
+        best = proposed(few, sets, draft_limit)
         most_paths = candidates(names, min(candidate_attention))
         drafts.append(mended(few, best, most_paths, draft_limit, plain))
         if worst_of(few, drafts[-1]) < draft_limit:
             break
     circuit = min(drafts, key=partial(worst_of, few))
+    # What fewer relations drafted may be mended by all of them.
     most_paths = candidates(among[-1], min(candidate_attention))
     for judge, most in ((few, draft_limit), (every, limit)):
         circuit = mended(judge, circuit, most_paths, most, plain)
         most = max(most, above(worst_of(judge, circuit)))
         circuit = simplify(judge, circuit, most, judge is every, plain, needed)
     return circuit
+
+
+def proposed(few: First, sets: Iterable[Candidates], limit: float) -> Circuit:
+    """The circuit of the first set of candidates that serves, else of the least loss.
+
+    Args:
+        few: judges them.
+        sets: of paths that heads may have, tried in order.
+        limit: the loss to stay below.
+    """
+    circuits = list[Circuit]()
+    for candidates in sets:
+        circuits.append(propose(few, candidates, limit))
+        if worst_of(few, circuits[-1]) < limit:
+            break
+    return min(circuits, key=partial(worst_of, few))
 
 
 def twice(
@@ -151,7 +165,11 @@ def losses_twice(
     losses = bench.worst([twice(circuit, layer) for circuit, layer in layered], limit)
     if bench.free_rows is None:
         return losses
-    may_be_less = [at for at, loss in enumerate(losses) if math.inf in (limit, loss)]
+    # The other fill matters where the loss is not below the limit, or there is none.
+    if limit == math.inf:
+        may_be_less = list(range(len(losses)))
+    else:
+        may_be_less = [at for at, loss in enumerate(losses) if loss == math.inf]
     filled = [twice(*layered[at], bench.free_rows) for at in may_be_less]
     for at, loss in zip(may_be_less, bench.worst(filled, limit), strict=True):
         losses[at] = min(losses[at], loss)
@@ -166,7 +184,7 @@ def worst_of(bench: Judging, circuit: Circuit) -> float:
 def mended(
     bench: Judging,
     circuit: Circuit,
-    candidates: Mapping[Head, Sequence[str]],
+    candidates: Candidates,
     threshold: float,
     plain: Sequence[Mechanism] = PLAIN,
 ) -> Circuit:
@@ -196,7 +214,7 @@ HeadChange = tuple[Head, Mechanism]
 def likeliest_changes(
     bench: Judging,
     circuit: Circuit,
-    candidates: Mapping[Head, Sequence[str]],
+    candidates: Candidates,
     plain: Sequence[Mechanism],
 ) -> list[HeadChange]:
     """The changes of single heads that lower the loss to first order, best first.
@@ -256,9 +274,7 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     }
 
 
-def propose(
-    bench: Judging, candidates: Mapping[Head, Sequence[str]], threshold: float
-) -> Circuit:
+def propose(bench: Judging, candidates: Candidates, threshold: float) -> Circuit:
     """A mechanism for every head, each the simplest that serves.
 
     Heads that are not among the candidates get their mean pattern. Then each of the
@@ -402,6 +418,7 @@ def possible_steps(
         changed = taken(circuit, step)
         if changed != circuit and kept <= {*changed.useful_heads}:
             after[step] = changed
+    # Nothing below the lowest change moves: heads are free above it alone.
     lowest = [min(path.layer for path in paths) for paths, _ in after]
     losses = losses_twice(bench, [*after.values()], threshold, lowest)
     judged = [

@@ -75,8 +75,7 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     """The heads that cost less than the limit, all at once.
 
     One after the other is spared along with those before, and left out if it takes the
-    cost to the
-    limit: then it is needed as soon as these are gone.
+    cost to the limit: then it is needed as soon as these are gone.
     """
     alone = dict(zip(heads, costs_of([[head] for head in heads]), strict=True))
     cheap = [head for head in heads if alone[head] < LIMIT]

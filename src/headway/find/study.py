@@ -394,11 +394,7 @@ def cost_beside(
     It is 0 if nothing can be exchanged.
     """
     from headway.judge.by_exchange import enough
-
-    # With more than starting headway needs.
-    from headway.replace.exchange import (
-        Exchange,
-    )
+    from headway.replace.exchange import Exchange
 
     try:
         drawn = subject.partners(sequences, "circuit, exchanged")

@@ -183,11 +183,7 @@ def judged(
     meanwhile.
     """
     from headway.judge.by_exchange import judge
-
-    # With more than starting headway needs.
-    from headway.replace.exchange import (
-        Exchange,
-    )
+    from headway.replace.exchange import Exchange
 
     try:
         sequences = subject.partners(bench.sequences, "exchange")

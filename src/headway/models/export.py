@@ -1,13 +1,11 @@
 """Export to TransformerLens 4.
 
 A model becomes a `TransformerBridge` made of TransformerLens' own components, with the
-names its
-users know: `run_with_cache`, `run_with_hooks`, `blocks.3.attn.hook_pattern`, `W_Q`,
-`cfg`. What is
-not as in a language model: the outputs are those of the last `n_read` positions (the
-cache holds all positions); and where sequences are vectors [batch, position, d_input],
-`W_E` is [d_input, d_model] and has a bias, and positions have no embedding of their
-own.
+names its users know: `run_with_cache`, `run_with_hooks`, `blocks.3.attn.hook_pattern`,
+`W_Q`, `cfg`. What is not as in a language model: the outputs are those of the last
+`n_read` positions (the cache holds all positions); and where sequences are vectors
+[batch, position, d_input], `W_E` is [d_input, d_model] and has a bias, and positions
+have no embedding of their own.
 """
 
 import importlib

@@ -311,8 +311,7 @@ class Assembled:
 
     A layer's tap is asked once all of its heads are known. Where they are several
     sites, the first ones have been computed by then, so that the module is called once
-    more. What taps put, and what
-    heads read, is kept for that: nobody is asked twice.
+    more. What taps put, and what heads read, is kept for that: nobody is asked twice.
 
     Args:
         tap: called once a layer.

@@ -275,8 +275,7 @@ class Transformer(Hooked):
         """The residual stream after every layer.
 
         Unless there is a tap, or a hook in it, the last layer is computed at the
-        read-out positions
-        only: nothing else of it can reach the output.
+        read-out positions only: nothing else of it can reach the output.
         """
         size = inputs.shape[1]
         most = self.longest
@@ -372,9 +371,10 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
 
 
 def _around_blocks(model: Transformer, generator: torch.Generator) -> None:
-    """Draws the linear maps into and out of the residual stream anew, as PyTorch draws
-    them by
-    default: weights and biases uniform within ±1/sqrt(fan-in)."""
+    """Draws the linear maps into and out of the residual stream anew, as PyTorch does.
+
+    Weights and biases are uniform within ±1/sqrt(fan-in).
+    """
     for linear in (model.embed, model.unembed):
         if isinstance(linear, nn.Linear):
             bound = linear.in_features**-0.5

@@ -92,8 +92,7 @@ def patch(
 
     Raises:
         HeadwayError: if model and task have no such site, or the corrupted sequences
-            are laid out
-            otherwise.
+            are laid out otherwise.
     """
     sites = at if isinstance(at, list) else [at]
     patching = _Patching(model, task, clean, corrupted)

@@ -289,8 +289,8 @@ def what_is_seen(
 
     The config of a `Transformer` tells; of other models, where any head attends at all.
     Padding is runs of one token at an end of sequences, which is read nowhere. (Places
-    that no query reads are
-    not enough: sharp attention leaves out places of all tokens.)
+    that no query reads are not enough: sharp attention leaves out places of all
+    tokens.)
     """
     length = inputs.shape[1]
     if isinstance(model, Transformer):

@@ -153,8 +153,7 @@ def sweep(
     """Carries out what is left of a plan, in a folder with a run folder per config.
 
     It can be interrupted or killed at any moment and called again. Several processes
-    may work in
-    one folder: none repeats what another has done or is doing.
+    may work in one folder: none repeats what another has done or is doing.
 
     Args:
         plan: the plan, or what `load_plan` takes.

@@ -35,12 +35,11 @@ def table(
     """The runs in a folder, its sweeps and folders of sweeps, as rows for pandas.
 
     Every row has the run's name, folder and status, why it failed, every field of its
-    config by
-    dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so
-    on, `seconds`, `given_up_steps`, `attempts`, `useful_heads`, `accuracy`; None where
-    it is not known yet. With a fixed training set there are `training_set.loss` and
-    `training_set.accuracy`, too. What cannot be read has the status `unreadable`, and
-    the reason in `message`.
+    config by dotted name, and its figures: `step`, `val_loss`, `test_loss`,
+    `partial.x_1` and so on, `seconds`, `given_up_steps`, `attempts`, `useful_heads`,
+    `accuracy`; None where it is not known yet. With a fixed training set there are
+    `training_set.loss` and `training_set.accuracy`, too. What cannot be read has the
+    status `unreadable`, and the reason in `message`.
 
     Args:
         folder: that holds run folders, or sweeps' folders, or both; or a run's own.

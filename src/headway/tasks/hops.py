@@ -60,9 +60,8 @@ class Hops(SeveralHops):
         k = 2   a  b  c  a  b  d  a
 
     the last a looks at the place after the a before, which holds a b; that b at the
-    place after
-    the b before, which holds c: hop_2 = c. Where there is no such place, the answer is
-    the token `none`.
+    place after the b before, which holds c: hop_2 = c. Where there is no such place,
+    the answer is the token `none`.
 
     Tokens: the symbols, then one for every k, then `none`.
 

@@ -62,9 +62,8 @@ def owned(folder: Path, *names: str) -> Path:
     """A path below a folder for writing or deleting: no part of it is a link.
 
     Behind a link lies what belongs to somebody else, or is another file of the same
-    run. The folder
-    itself, and those above it, may be links: whoever named the folder meant what they
-    lead to.
+    run. The folder itself, and those above it, may be links: whoever named the folder
+    meant what they lead to.
 
     Raises:
         HeadwayError: if a part is a link; it names that part.

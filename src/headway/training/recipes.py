@@ -153,13 +153,12 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     """Any task, such as one of your own: a config to start from.
 
     It is meant for small problems of a few hops, in tokens or in vectors. The model has
-    two layers
-    more than hops, and four heads a layer: with one head some tasks stay on a plateau
-    for long. Embeddings of tokens are scaled up to nearly the length of what blocks
-    write. With embeddings of length 1, as they are drawn, chains of assignments stayed
-    on their plateau. As soon as the loss is small the rates fall to zero, and then
-    training ends: attention goes on sharpening until then, and a circuit's paths stand
-    for sharp attention only. An attempt that learns nothing for long is given up
+    two layers more than hops, and four heads a layer: with one head some tasks stay on
+    a plateau for long. Embeddings of tokens are scaled up to nearly the length of what
+    blocks write. With embeddings of length 1, as they are drawn, chains of assignments
+    stayed on their plateau. As soon as the loss is small the rates fall to zero, and
+    then training ends: attention goes on sharpening until then, and a circuit's paths
+    stand for sharp attention only. An attempt that learns nothing for long is given up
     (`TrainingConfig.patience`).
 
     Args:

@@ -68,9 +68,8 @@ def train(
     training.steps=300
 
     A value is a number, true, false, none, a name, or several numbers: 1,2 or 1..8. A
-    field that
-    only one section has may be named alone: n_heads=2. `headway train RECIPE --help`
-    lists all.
+    field that only one section has may be named alone: n_heads=2. `headway train RECIPE
+    --help` lists all.
 
     Args:
         words: a recipe (by default fast), or a Python file with a task of your own,
@@ -107,9 +106,8 @@ def check(words: tuple[str, ...] = (), /) -> None:
 
     Everything that training and the search for circuits use is tried. A doubt may be
     intended; with an error, the task cannot be used. For a run's folder, every file is
-    read, and checked to agree
-    with the others: headway check runs/fast. The exit code is 0 if there is no error, 1
-    if there is one, 2 if nothing could be tried.
+    read, and checked to agree with the others: headway check runs/fast. The exit code
+    is 0 if there is no error, 1 if there is one, 2 if nothing could be tried.
 
     Args:
         words: a Python file that defines a task, which is executed, with :NAME behind

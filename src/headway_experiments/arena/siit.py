@@ -33,9 +33,11 @@ from headway_experiments.arena.tracr_programs import programs
 from headway_experiments.arena.tracr_task import RaspTask
 
 PROGRAMS = "pointer_2", "shift_twice", "more_a_than_b", "there_and_back"
-"""Programs that Tracr compiles into two layers. Of seven that were tried three were not
-learnt in
-so many steps: induction, same_count and bigram_count."""
+"""Programs that Tracr compiles into two layers.
+
+Of seven that were tried three were not learnt in so many steps: induction, same_count
+and bigram_count.
+"""
 CHOOSING = [
     f"siit {name}{again}"
     for again in ("", " 2", " 3", " 8", " 9", " 10", " 11")

@@ -36,8 +36,8 @@ class Labelled(Retrieval):
 
     so the model reads a token (K numbers), a one-hot chain (N) and a one-hot role (2D +
     1). Any attention along paths can be written into a single head, and so any pattern
-    of paths planted
-    in a model: for scoring discovery, not for learning. The position code is not used.
+    of paths planted in a model: for scoring discovery, not for learning. The position
+    code is not used.
     """
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:

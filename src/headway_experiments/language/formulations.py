@@ -238,9 +238,8 @@ class Functions(Formulation):
     f(i)?
 
     The answer needs both the function and the argument. The depth counts look-ups from
-    the question
-    to the value: 1 asks for a row of a table, 2 for names of a function and a number
-    (as in the paper), 3 for names of those names.
+    the question to the value: 1 asks for a row of a table, 2 for names of a function
+    and a number (as in the paper), 3 for names of those names.
     """
 
     name = "functions"
@@ -282,10 +281,9 @@ class Relatives(Formulation):
     `Lawyers live with their mothers.`, …, `Eve works as a lawyer.` Where does Eve live?
 
     The answer needs both who Eve is and what she does. The depth counts look-ups from
-    the question
-    to the place: 4 are by who somebody is and what they do (as in the paper); more, if
-    relatives live with others; 1 asks where a relative lives, 2 where somebody's mother
-    does, 3 the same if she lives with another.
+    the question to the place: 4 are by who somebody is and what they do (as in the
+    paper); more, if relatives live with others; 1 asks where a relative lives, 2 where
+    somebody's mother does, 3 the same if she lives with another.
     """
 
     name = "relatives"
@@ -455,9 +453,8 @@ def questions(
     number.
 
     Names are drawn anew for every question, and every acceptable answer, in its rank
-    among them,
-    is right about equally often: in any as many questions in a row as there are
-    answers, once.
+    among them, is right about equally often: in any as many questions in a row as there
+    are answers, once.
 
     Args:
         name: of the formulation.

@@ -80,8 +80,7 @@ def measured(runs: Runs) -> Measures:
     asking.
 
     If only the last symbol is asked for, in sequences of several depths, the final loss
-    at every
-    depth is measured, too: it shows what was learnt before the answer.
+    at every depth is measured, too: it shows what was learnt before the answer.
     """
     by_way: Measures = {f"curriculum_{way}": {} for way in WAYS}
     steps = {}

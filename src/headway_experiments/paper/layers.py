@@ -115,8 +115,7 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     """Section 7: final losses, and when every hop is learnt, by number of layers.
 
     Whether later hops need more layers is judged by the final partial losses, averaged
-    over all
-    runs: every number of layers counts the same.
+    over all runs: every number of layers counts the same.
     """
     points = {}
     for run in with_ic.values():

@@ -39,12 +39,11 @@ class Way:
 
     A path between two facts of a chain, or from the query to a fact, leads some facts
     further. A *jump* leads two or more. A *pass* leads from a fact to the next. (The
-    query's path to the
-    first fact is neither: all algorithms need it.) What a cut costs a hop is the rise
-    of its loss over what had been learnt of it, mean of the candidates less loss: 0 if
-    nothing is lost, 1 if all is, more if what is predicted then is worse than the mean.
-    A hop depends on what costs it half or more. A hop that is not learnt (its loss is
-    0.5 or more) has nothing to lose: 0.
+    query's path to the first fact is neither: all algorithms need it.) What a cut costs
+    a hop is the rise of its loss over what had been learnt of it, mean of the
+    candidates less loss: 0 if nothing is lost, 1 if all is, more if what is predicted
+    then is worse than the mean. A hop depends on what costs it half or more. A hop that
+    is not learnt (its loss is 0.5 or more) has nothing to lose: 0.
 
     Attributes:
         losses: by hop, of the whole model.

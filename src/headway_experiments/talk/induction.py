@@ -135,16 +135,14 @@ def three_steps(scale: str) -> Configs:
 
     While attention is uniform a position sees the mean of what came before. So the
     first step stores in W_OV of the second layer that a token is more often followed,
-    at a trigger, by itself
-    than by others: outputs are in the context, other tokens are there by chance. The
-    second step raises the scores of the positions that say the output, and what these
-    have in common is that the trigger was before them. The third step should do the
-    same one layer below, for the place before.
+    at a trigger, by itself than by others: outputs are in the context, other tokens are
+    there by chance. The second step raises the scores of the positions that say the
+    output, and what these have in common is that the trigger was before them. The third
+    step should do the same one layer below, for the place before.
 
     A step's rate makes no difference to its own probe, as its weight starts from zero,
-    only to
-    those of later steps: the first must not make the model certain, and the second must
-    make attention sharp. So the second has a rate 2000 times as large.
+    only to those of later steps: the first must not make the model certain, and the
+    second must make attention sharp. So the second has a rate 2000 times as large.
     """
     sizes = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}
     length, d_model, batch = sizes.get(scale, (8, 96, 512))

@@ -282,8 +282,7 @@ def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
     power.
 
     Every number is a measured exponent over the expected one; where none is expected
-    (all items
-    kept alike: the error stays), the exponent itself.
+    (all items kept alike: the error stays), the exponent itself.
     """
     measures: Measures = {f"zipf_{name}": {} for name in EXPECTED}
     measures["zipf_frequency_to_first"] = {}

@@ -260,9 +260,10 @@ def course(run: Run) -> list[Losses]:
 
 def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
     """The first uninterrupted stage in which an answer of the relation is certain and
-    nothing is
-    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln
-    |A_r|."""
+    nothing is known of the subject.
+
+    There the relation loss is below `KNOWN`, and the loss within `NEAR` of ln |A_r|.
+    """
     level = math.log(n_answers)
 
     def is_between(each: Losses) -> bool:

@@ -18,10 +18,9 @@ class Named(SeveralHops):
     from x.
 
     A hop from y along r leads to σ_r(y). The permutation σ_r is the same in all
-    sequences, and
-    never shown: unlike those of `Composition` it must be memorised. A fifth of the
-    beginnings (x, r_1, r_2) are held out. What is asked there can be put together from
-    facts that sequences show, but has not been shown itself.
+    sequences, and never shown: unlike those of `Composition` it must be memorised. A
+    fifth of the beginnings (x, r_1, r_2) are held out. What is asked there can be put
+    together from facts that sequences show, but has not been shown itself.
 
     Tokens are the symbols, then the names.
 
