@@ -269,5 +269,5 @@ def can_draw() -> bool:
     """Tell whether figures can be drawn, and print what they need if not."""
     if find_spec("matplotlib") is not None:
         return True
-    print("without figures: they need pip install 'headway[plot]'")
+    print("without figures: they need pip install 'headway-interp[plot]'")
     return False

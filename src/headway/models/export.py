@@ -255,5 +255,5 @@ def _transformer_lens(name: str) -> Any:
         return importlib.import_module(f"transformer_lens.{name}")
     except ModuleNotFoundError:
         raise HeadwayError(
-            "TransformerLens 4 is not installed: pip install 'headway[lens]'"
+            "TransformerLens 4 is not installed: pip install 'headway-interp[lens]'"
         ) from None

@@ -19,7 +19,7 @@ try:
     import traitlets
 except ImportError:
     raise HeadwayError(
-        "a widget needs anywidget: pip install 'headway[notebook]'"
+        "a widget needs anywidget: pip install 'headway-interp[notebook]'"
     ) from None
 
 

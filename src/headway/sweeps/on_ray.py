@@ -53,7 +53,7 @@ class RayEngine(Engine):
             import ray
         except ImportError:
             raise HeadwayError(
-                "the engine ray needs Ray: pip install 'headway[ray]'"
+                "the engine ray needs Ray: pip install 'headway-interp[ray]'"
             ) from None
         self._ray, self._ours = ray, not ray.is_initialized()
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"

@@ -46,7 +46,9 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
         run.owned("figures")  # before the page is written
         print(f"report   {write_report(run)}")
         figures = figures_if_possible(run)
-        lacking = "without figures for papers: they need pip install 'headway[plot]'"
+        lacking = (
+            "without figures for papers: they need pip install 'headway-interp[plot]'"
+        )
         print(f"figures  {figures}" if figures else lacking)
 
 

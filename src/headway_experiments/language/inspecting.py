@@ -8,6 +8,7 @@ after which a question is given up.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from inspect_ai import Task, task
@@ -31,6 +32,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from rich.markup import escape
 from tenacity import RetryError
 
+import headway
 from headway.errors import HeadwayError
 from headway.fields import AtLeastOne, require_allowed, values_of
 from headway.intervals import wilson
@@ -46,6 +48,9 @@ minutes.
 
 ATTEMPT = 300
 """Seconds that one attempt of a call may take."""
+
+NAMED_HERE = "" if "site-packages" in Path(headway.__file__).parts else "headway/"
+"""Inspect puts a package before names of tasks only if it is in `site-packages`."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -99,7 +104,7 @@ def task_of(name: str) -> Callable[..., Task]:
             metadata={"formulation": name, "seed": seed},
         )
 
-    return task(name=name)(made)
+    return task(name=f"{NAMED_HERE}{name}")(made)
 
 
 equations = task_of("equations")

@@ -177,7 +177,7 @@ def loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
         from transformers.utils import logging
     except ImportError as error:
         raise HeadwayError(
-            f"{error.name} is not installed: pip install 'headway[llm]'"
+            f"{error.name} is not installed: pip install 'headway-interp[llm]'"
         ) from None
     logging.set_verbosity_error()
     logging.disable_progress_bar()

@@ -74,7 +74,9 @@ class Questions(Group):
             if known < asked.total:
                 gaps.append(f"{name} has answered {known} of {asked.total} questions")
         if gaps and find_spec("transformers") is None:
-            gaps.append("transformers is not installed: pip install 'headway[llm]'")
+            gaps.append(
+                "transformers is not installed: pip install 'headway-interp[llm]'"
+            )
         return gaps
 
 

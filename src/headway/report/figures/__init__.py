@@ -5,4 +5,4 @@ import importlib.util
 from headway.errors import HeadwayError
 
 if importlib.util.find_spec("matplotlib") is None:
-    raise HeadwayError("figures need matplotlib: pip install 'headway[plot]'")
+    raise HeadwayError("figures need matplotlib: pip install 'headway-interp[plot]'")
