@@ -8,6 +8,8 @@ LENS_READY := $(LENS)/ready
 ARENA := .venv-arena
 ARENA_READY := $(ARENA)/ready
 SEED ?= 1
+# Python compiles what is imported when it is imported: a tenth of what pip would compile.
+QUICKLY := --quiet --disable-pip-version-check --no-compile
 # Every process that a test starts would compile all that it imports, were the result not kept.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
@@ -68,21 +70,21 @@ format: $(TESTS_READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
+	$(BIN)/pip install $(QUICKLY) -c constraints.txt -e '.[plot]'
 	touch $(READY)
 
 $(TESTS_READY): $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,table,ray,llm,dev]'
+	$(BIN)/pip install $(QUICKLY) -c constraints.txt -e '.[plot,table,ray,llm,dev]'
 	touch $(TESTS_READY)
 
 $(LENS_READY): pyproject.toml constraints.txt constraints-lens.txt
 	$(PYTHON) -m venv $(LENS)
-	$(LENS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-lens.txt -e '.[lens,dev]'
+	$(LENS)/bin/pip install $(QUICKLY) -c constraints.txt -c constraints-lens.txt -e '.[lens,dev]'
 	touch $(LENS_READY)
 
 $(ARENA_READY): pyproject.toml constraints.txt constraints-arena.txt
 	$(PYTHON) -m venv $(ARENA)
-	$(ARENA)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-arena.txt -e '.[tracr,dev]'
+	$(ARENA)/bin/pip install $(QUICKLY) -c constraints.txt -c constraints-arena.txt -e '.[tracr,dev]'
 	touch $(ARENA_READY)
 
 clean:
