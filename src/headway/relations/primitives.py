@@ -246,6 +246,12 @@ def _ahead(at: "Composed", number: int) -> Tensor:
     return at.offset == -number
 
 
+@primitive("last {period}", never)
+def _last(at: "Composed", period: int) -> Tensor:
+    """The query's own position and those before it, so many in all."""
+    return at.offset < period
+
+
 @primitive("every {period} back", periods)
 def _every(at: "Composed", period: int) -> Tensor:
     return (at.offset % period == 0) & (at.offset != 0)
