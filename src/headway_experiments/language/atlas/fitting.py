@@ -24,7 +24,7 @@ Numbers = Int[Tensor, "head choice"]
 CHOSEN = 2
 """Relations that are chosen for a head, at most."""
 
-TRIED = 4
+TRIED = 3
 """Relations that are tried for each, the likeliest by one step of Newton's method."""
 
 GAIN = 0.003
@@ -39,7 +39,7 @@ STEP = 1.5
 LITTLE = 0.002
 """A share of attention: relations with less of it are not told from noise."""
 
-NEWTON, POLISH = 3, 60
+NEWTON, POLISH = 3, 30
 """Steps of Newton's method on the cross-entropy, and of Adam on the overlap."""
 
 

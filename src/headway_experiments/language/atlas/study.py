@@ -75,9 +75,10 @@ class Study:
 
     def step(self) -> None:
         """Says that one more pass is done."""
-        each = -(-len(self.texts.fit) // CHUNK)
+        fit = math.ceil(len(self.texts.fit) / CHUNK)
+        judge = math.ceil(len(self.texts.judge) / CHUNK)
         self._done += 1
-        self._watch(self._done, each * (4 + 4 * len(SHARES)))
+        self._watch(self._done, 2 * fit + (1 + 3 * len(SHARES)) * judge)
 
     def atlas(self) -> Atlas:
         """The atlas."""
@@ -90,7 +91,7 @@ class Study:
         words = [fitting.fit(truth) for truth in attention]
         beside = _beside(attention)
         shares = torch.stack([shares_of(each, masks, sample) for each in words])
-        costs = self._costs({WORDS: shares, **beside})
+        costs = self._costs({WORDS: shares, MEAN: beside[MEAN]})
 
         judged = attention_of(self.model, self.texts.judge, self.step)
         other = composed(self.texts.judge.cpu(), self.read)
@@ -98,7 +99,7 @@ class Study:
         there = masks_of(names, other)
         told = torch.stack([shares_of(each, there, unseen) for each in words])
         scores = self._scores(judged, {WORDS: told, **beside}, attention, unseen)
-        own, rises = self._rises({WORDS: told, **beside}, costs)
+        own, rises = self._rises({WORDS: told, MEAN: beside[MEAN]}, costs)
         rest = _rests(judged, unseen)
         return Atlas(
             self.local.name,
@@ -115,13 +116,9 @@ class Study:
         )
 
     def _costs(self, shares: dict[str, Tensor]) -> dict[str, Tensor]:
-        full = {name: each.expand(*self._size) for name, each in shares.items()}
+        count = len(self.texts.fit)
+        full = {name: _for_all(each, count) for name, each in shares.items()}
         return first_order(self.model, self.texts.fit, full, self.step)
-
-    @property
-    def _size(self) -> tuple[int, ...]:
-        count, length = self.texts.fit.shape
-        return self.model.n_layers, self.model.n_heads, count, length, length
 
     def _scores(
         self,
@@ -161,7 +158,7 @@ class Study:
         for share in SHARES:
             for name, each in shares.items():
                 heads = cheapest(costs[name], share)
-                full = each.expand(*self._size)
+                full = _for_all(each, len(tokens))
                 after = replaced(self.model, tokens, full, heads, self.step)
                 rises[f"{share:.0%} of the heads, cheapest: {name}"] = Rise.of(
                     after, own
@@ -179,6 +176,11 @@ class Study:
             pattern = with_rest(told[:, :, number], truth[..., :1])
             pages.append(Shown([self.read(t) for t in tokens], truth, pattern))
         return pages
+
+
+def _for_all(shares: Tensor, count: int) -> Tensor:
+    """Shares for so many texts, be they the same in all or not."""
+    return shares.expand(-1, -1, count, -1, -1)
 
 
 def _beside(attention: Tensor) -> dict[str, Tensor]:

@@ -24,8 +24,11 @@ LICENCES = {
 }
 """Source and licence of the texts that come with the package."""
 
+FITTED = 60
+"""Texts to choose words on."""
+
 FEWEST = 8
-"""Texts for each purpose, at least."""
+"""Texts to judge on, at least."""
 
 STARTS = re.compile(r"""(?:^|[.!?]["']?\s+|\n+)(?=\S)""")
 """A text begins with a sentence or a line."""
@@ -57,12 +60,12 @@ class Texts:
 def texts_of(
     local: LocalModel, file: Path | None, count: int, length: int, seed: int
 ) -> Texts:
-    """So many texts of a file for each of both purposes.
+    """Texts of a file: `FITTED` to choose words on, and so many to judge them on.
 
     Args:
         local: the model that reads them.
         file: of plain text, in UTF-8; by default the one that is shipped.
-        count: for each purpose.
+        count: to judge on.
         length: tokens of a text, with those that the model puts in front.
         seed: of the draw.
 
@@ -73,18 +76,14 @@ def texts_of(
     require(12 <= length <= 64, "tokens", length, "from 12 to 64")
     path = SHIPPED if file is None else file
     passages = list(passages_of(local, _content(path), length))
-    require(
-        len(passages) >= 2 * count,
-        "texts",
-        count,
-        f"at most {len(passages) // 2}: {path.name} has {len(passages)} of {length} "
-        "tokens, half of which are kept to judge by",
-    )
+    most = len(passages) - FITTED
+    allowed = f"at most {most}: {path.name} has {len(passages)} of {length} tokens"
+    require(count <= most, "texts", count, f"{allowed}, of which {FITTED} choose words")
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(passages), generator=generator)
     drawn = torch.tensor(passages, device=local.device)[order]
     source = LICENCES.get(path, path.name)
-    return Texts(source, drawn[:count], drawn[count : 2 * count])
+    return Texts(source, drawn[:FITTED], drawn[FITTED : FITTED + count])
 
 
 def passages_of(local: LocalModel, text: str, length: int) -> Iterator[list[int]]:
