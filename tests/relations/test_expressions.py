@@ -104,7 +104,6 @@ after aligned past token 9: - - 1 2 3 4
 after same token, else 3 back, else first position: 0 0 0 2 1 1
 since latest token 3: - 1 12 3 34 345
 since same token: - - - 123 - 012345
-last 3: 0 01 012 123 234 345
 """)
 """Of TOKENS."""
 

@@ -182,7 +182,7 @@ def atlas(
         threads: how many compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
-    from headway.training.files import write_json, write_whole
+    from headway.training.files import clear_io_errors, write_json, write_whole
     from headway_experiments import language
     from headway_experiments.language import atlas as maps
 
@@ -190,6 +190,8 @@ def atlas(
     local = language.LocalModel(model, "completion", device=device, say=print)
     drawn = maps.texts_of(local, text, texts, tokens, seed)
     place = language.place_of("atlas", model, folder)
+    with clear_io_errors(place, "write"):
+        place.mkdir(parents=True, exist_ok=True)
     with terminal.counting("passes") as watch:
         made = maps.atlas(local, drawn, seed, watch)
     print(made)
