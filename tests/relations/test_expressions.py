@@ -14,8 +14,10 @@ from headway.relations.expressions import (
     If,
     Keys,
     Moved,
+    OfQueries,
     Picked,
     Run,
+    Since,
     Weighed,
 )
 from headway.relations.primitives import Tokens
@@ -51,6 +53,9 @@ FORMS = {
     "same token and own position and mine": Both(SAME, Both(OWN, MINE)),
     "mine for tokens 0–3,7": For(MINE, Tokens(((0, 3), (7, 7)))),
     "mine by weight (token 0 0.5, token 12 0.25)": Weighed(MINE, HALF),
+    "mine for queries of mine": OfQueries(MINE, MINE),
+    "since latest same token": Since(Picked("latest", SAME)),
+    "last 3": Keys("last {period}", (3,)),
     "same token, else mine": Else(SAME, MINE),
     "same token, else mine, else own position": Else(SAME, Else(MINE, OWN)),
     "same token and own position for tokens 7": For(Both(SAME, OWN), Tokens(((7, 7),))),
@@ -97,6 +102,8 @@ earliest token of 7,9: - - 2 2 2 2
 2 back for tokens 7–9,3, else own position: 0 1 0 1 2 5
 after aligned past token 9: - - 1 2 3 4
 after same token, else 3 back, else first position: 0 0 0 2 1 1
+since latest token 3: - 1 12 3 34 345
+since same token: - - - 123 - 012345
 """)
 """Of TOKENS."""
 
@@ -142,6 +149,13 @@ def test_a_relation_given_can_be_for_some_tokens():
     composed = Composed(TOKENS, given={"mine": Edges.where(two_back)})
     mask = composed.mask("mine for tokens 7-9, else first position")[0]
     assert by_hand.keys_of(mask) == ["0", "0", "0", "0", "2", "0"]
+
+
+def test_an_expression_can_be_for_queries_that_a_relation_given_names():
+    thirds = (TOKENS == 3)[:, None].expand(1, 6, 6).tril()
+    composed = Composed(TOKENS, given={"third": Edges.where(thirds)})
+    mask = composed.mask("last 2 for queries of third, else first position")[0]
+    assert by_hand.keys_of(mask) == ["0", "01", "0", "23", "0", "0"]
 
 
 def weights_of(name, query):

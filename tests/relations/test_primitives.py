@@ -35,6 +35,7 @@ mirror position: - - - 2 1 0
 next token: - - - - - -
 3 back: - - - 0 1 2
 2 ahead: - - - - - -
+last 3: 0 01 012 123 234 345
 every 2 back: - - 0 1 02 13
 position 2: - - 2 2 2 2
 every 3 from position 1: - 1 1 1 14 14

@@ -65,6 +65,7 @@ class Composed:
         self.length, self.given = inputs.shape[1], given or {}
         self.ordered = ordered
         self._names = frozenset(self.given)
+        self._given_masks = dict[str, Mask]()
 
     def parse(self, name: str) -> Expression:
         """The expression that a name stands for in these sequences."""
@@ -78,6 +79,12 @@ class Composed:
                 sequences do not have what it is about.
         """
         return self._expression(relation).mask(self)
+
+    def of_given(self, name: str) -> Mask:
+        """The keys of every query in a relation of the task itself."""
+        if name not in self._given_masks:
+            self._given_masks[name] = self.given[name].mask(self.length)
+        return self._given_masks[name]
 
     def weights(self, relation: str | Expression) -> Weights:
         """The weight of every key of a relation, in proportion; 0 for what is no key.

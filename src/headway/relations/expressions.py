@@ -3,8 +3,11 @@
     relation   a part `, else` another: for queries that the first gives no key
     part       keys `for tokens 0–3`: for queries that are among these;
                keys `by weight (token 0 0.5)`: these tokens count so much, others 1
+               part `for queries of NAME`: at positions that the task's relation NAME
+               has among its keys
     keys       some `and` others: the keys of both
-    moved      `after`, `before`: the position next to each of these
+    moved      `after`, `before`: the position next to each of these; `since`: the
+               latest of these and all behind it
     if         `if the same token`, `if another token` than the query's
     of them    `latest`, `earliest`, `largest`, `smallest`; `second`, `third` or
                `fourth` of these; `latest run of`: those in a row; by default all
@@ -41,6 +44,7 @@ Mask = Bool[Tensor, "batch query key"]
 Weights = Float[Tensor, "batch query key"]
 
 ELSE, AND, FOR, BY_WEIGHT = ", else ", " and ", " for tokens ", " by weight ("
+QUERIES, SINCE = " for queries of ", "since "
 MOVES = {"after ": 1, "before ": -1}
 CONDITIONS = {" if the same token": True, " if another token": False}
 RANKS = ("", "second ", "third ", "fourth ")
@@ -95,7 +99,7 @@ class Given(Expression):
 
     def mask(self, at: "Composed") -> Mask:
         """Its keys, of these sequences."""
-        return at.given[self.name].mask(at.length)
+        return at.of_given(self.name)
 
     def __str__(self):
         return self.name
@@ -239,6 +243,28 @@ class Moved(Expression):
 
 
 @dataclass(frozen=True)
+class Since(Expression):
+    """Of some keys the latest, and all positions behind it."""
+
+    of: Expression
+
+    @property
+    def price(self) -> float:
+        """One word more."""
+        return self.of.price + MORE
+
+    def mask(self, at: "Composed") -> Mask:
+        """The keys behind which there is none of these."""
+        mask = at.mask(self.of)
+        at_or_behind = mask.flip(2).cumsum(2).flip(2)
+        behind = at_or_behind - mask.int()
+        return (behind == 0) & mask.any(2, keepdim=True) & at.seen
+
+    def __str__(self):
+        return f"{SINCE}{self.of}"
+
+
+@dataclass(frozen=True)
 class Both(Expression):
     """The keys of two expressions, one as much as the other."""
 
@@ -290,6 +316,32 @@ class For(Expression):
 
     def __str__(self):
         return f"{self.of}{FOR}{self.tokens}"
+
+
+@dataclass(frozen=True)
+class OfQueries(Expression):
+    """An expression for queries that a given relation has among their own keys."""
+
+    of: Expression
+    named: Given
+
+    @property
+    def price(self) -> float:
+        """The relation's name counts."""
+        return self.of.price + self.named.price
+
+    @property
+    def parts(self) -> int:
+        """One more."""
+        return self.of.parts + 1
+
+    def mask(self, at: "Composed") -> Mask:
+        """The rows of these queries."""
+        is_one = at.mask(self.named).diagonal(dim1=1, dim2=2)
+        return at.mask(self.of) & is_one[..., None]
+
+    def __str__(self):
+        return f"{self.of}{QUERIES}{self.named}"
 
 
 @dataclass(frozen=True)
@@ -411,6 +463,19 @@ def _for(name: str, given: Names) -> Expression | None:
     return For(parse(base, given), Tokens.parse(listed))
 
 
+def _of_queries(name: str, given: Names) -> Expression | None:
+    base, word, named = name.rpartition(QUERIES)
+    if not word or named not in given:
+        return None
+    return OfQueries(parse(base, given), Given(named))
+
+
+def _since(name: str, given: Names) -> Expression | None:
+    if not name.startswith(SINCE):
+        return None
+    return Since(parse(name.removeprefix(SINCE), given))
+
+
 def _and(name: str, given: Names) -> Expression | None:
     first, word, second = name.partition(AND)
     return Both(parse(first, given), parse(second, given)) if word else None
@@ -451,7 +516,8 @@ def _primitive(name: str, _: Names) -> Expression | None:
 
 
 RULES: tuple[Callable[[str, Names], Expression | None], ...] = (
-    *(_else, _weighed, _for, _and, _primitive, _moved, _conditional, _picked),
+    *(_else, _weighed, _for, _of_queries, _and, _since),
+    *(_primitive, _moved, _conditional, _picked),
 )
 """The ways to take a name apart, the loosest first. (A primitive's name may begin as a
 move does.)"""

