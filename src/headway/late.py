@@ -13,6 +13,12 @@ class Shown:
     def _repr_html_(self) -> str:
         return import_module("headway.report.cells").cell(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Tells IPython its text, as where it is printed: exporters without HTML set
+        that in a fixed pitch.
+        """
+        printer.text(str(self))
+
 
 def late(
     package: str, homes: Mapping[str, str]

@@ -130,9 +130,10 @@ def test_every_run_is_there(sweep):
         data["summary"]
     )
     head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
-    assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
+    fields = ["depth", "n_layers", "seed"]
+    assert head[:6] == ["run", "status", "validation loss", *fields]
     expected = [
-        [f"depth={d},n_layers={n},seed={s}", "done", str(d), str(n), str(s), loss]
+        [f"depth={d},n_layers={n},seed={s}", "done", loss, str(d), str(n), str(s)]
         for (d, n), losses in LOSSES.items()
         for s, loss in enumerate(losses)
     ]
@@ -140,16 +141,20 @@ def test_every_run_is_there(sweep):
     assert {row[head.index("steps")] for row in rows} == {30}
     solved = head.index("step below 0.05")
     assert [row[solved] for row in rows] == [
-        30 if row[5] < 0.05 else None for row in rows
+        30 if row[2] < 0.05 else None for row in rows
     ]
     assert data["tables"][0]["keys"] == [row[0] for row in expected]
     (learnt,) = [
         one for one in data["sections"] if one["title"] == "When hops were learnt"
     ]
-    assert learnt["tables"][0]["rows"][0][2:] == [15] * (3 + len(rows))
-    assert {curve["name"] for curve in data["curves"]} == {"depth = 1", "depth = 2"}
+    assert learnt["tables"][0]["rows"][0][2:] == [15] * 3
+    for varied in data["fields"]:
+        told = [varied["values"][number] for number in varied["of"]]
+        assert told == [row[head.index(varied["name"])] for row in rows]
+    assert [varied["name"] for varied in data["fields"]] == fields
+    assert data["title"] == "both: retrieval by depth, n_layers and seed"
     ends = [curve["points"][-1] for curve in data["curves"]]
-    assert sorted(ends) == sorted([30, row[5]] for row in expected)
+    assert sorted(ends) == sorted([30, row[2]] for row in expected)
 
 
 def test_seeds_are_not_averaged_away(sweep):
@@ -197,7 +202,7 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
         "1 cannot be read."
     )
     assert data["summary"][0].startswith(counts)
-    first, second, third, *_, waiting, why = data["sections"][0]["sentences"]
+    first, second, third, *_, waiting, why = data["lacking"]
     assert (
         "Training failed: <i>nan</i> & so. The circuit has not been looked for yet: "
         in first

@@ -14,6 +14,11 @@ export function whole(value: number | null | undefined): string {
   return value === null || value === undefined ? "—" : grouped.format(value);
 }
 
+/** Words as a list in a sentence. */
+export function enumerated(words: string[]): string {
+  return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join("");
+}
+
 /** A place as it is printed, its number lowered. */
 export function lowered(role: string): string {
   return role.replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[+digit]);

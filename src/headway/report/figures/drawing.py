@@ -257,6 +257,20 @@ def draw_losses(curves: Sequence[Curve], task: Task) -> Figure:
 
 
 @styled
+def draw_runs(curves: Sequence[Curve], threshold: float) -> Figure:
+    """Losses of several runs by step on a logarithmic axis, and the loss below which
+    the task is solved.
+    """
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    log_scale(axes, "y")
+    axes.axhline(threshold, **LEVEL)
+    _draw(axes, curves, "run")
+    axes.set(xlabel="step", ylabel="validation loss")
+    return figure
+
+
+@styled
 def draw_emergence(
     timeline: Timeline, task: Task | None = None, losses: Sequence[Curve] = ()
 ) -> Figure:
@@ -275,17 +289,20 @@ def draw_emergence(
         losses: of the hops.
     """
     along, without = dated(timeline, task or Cast(()))
-    height = max(6.2, 0.34 * len(along) + 2.4)
+    panels = 3 if losses else 2
+    height = max(2.1 * panels, 0.11 * panels * len(along) + 0.8 * panels)
     figure = Figure(figsize=(8.4, height), layout="constrained")
-    above, middle, below = figure.subplots(3, 1, sharex=True)
+    above, middle, *below = figure.subplots(panels, 1, sharex=True)
     _draw(above, along, "emerged at step")
-    _draw(middle, without, "needed from step")
-    _draw(below, losses, "learnt at step")
     above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
+    above.axhline(EMERGES_AT, **LEVEL)
+    _draw(middle, without, "needed from step")
     middle.set(ylim=(0, None), ylabel="loss, path knocked out")
-    below.set(ylim=(0, None), ylabel="loss (held out)", xlabel="step")
-    for axes in (above, below):
+    for axes in below:
+        _draw(axes, losses, "learnt at step")
+        axes.set(ylim=(0, None), ylabel="loss (held out)")
         axes.axhline(EMERGES_AT, **LEVEL)
+    figure.axes[-1].set(xlabel="step")
     return figure
 
 
