@@ -13,11 +13,11 @@ class Shown:
     def _repr_html_(self) -> str:
         return import_module("headway.report.cells").cell(self)
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Tells IPython its text, as where it is printed: exporters without HTML set
-        that in a fixed pitch.
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """The same, and the text as it is printed, which exporters without HTML set in
+        a fixed pitch.
         """
-        printer.text(str(self))
+        return {"text/html": self._repr_html_(), "text/plain": str(self)}
 
 
 def late(

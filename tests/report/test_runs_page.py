@@ -152,7 +152,7 @@ def test_every_run_is_there(sweep):
         told = [varied["values"][number] for number in varied["of"]]
         assert told == [row[head.index(varied["name"])] for row in rows]
     assert [varied["name"] for varied in data["fields"]] == fields
-    assert data["title"] == "both: retrieval by depth, n_layers and seed"
+    assert data["title"] == "both: several tasks by depth, n_layers and seed"
     ends = [curve["points"][-1] for curve in data["curves"]]
     assert sorted(ends) == sorted([30, row[2]] for row in expected)
 

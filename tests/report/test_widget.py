@@ -161,5 +161,6 @@ def test_no_line_of_a_table_ends_the_markup_and_plain_text_is_the_printed_one(fi
     found = saved_discovery(finished)
     assert "\n" not in cell(found)
     assert "\n\n" in html.unescape(cell(found))
-    printed = pytest.importorskip("IPython").lib.pretty.pretty(found)
-    assert printed == str(found)
+    formatters = pytest.importorskip("IPython.core.formatters")
+    shown, _ = formatters.DisplayFormatter().format(found)
+    assert shown == {"text/html": cell(found), "text/plain": str(found)}

@@ -87,7 +87,8 @@ def _lines(shown: Shown) -> list[str]:
 
 
 def _figure(shown: Shown) -> "Figure | None":
-    from headway.report.figures.drawing import draw_circuit, draw_emergence
+    from headway.report.figures.circuits import draw_circuit
+    from headway.report.figures.drawing import draw_emergence
     from headway.report.figures.saving import drawings
 
     if isinstance(shown, Run):
@@ -101,7 +102,7 @@ def _figure(shown: Shown) -> "Figure | None":
         return draw_emergence(shown, cast)
     if isinstance(shown, Circuit) and not shown.paths:
         return None
-    return draw_circuit(shown, cast_of(shown), _lines(shown)[0])
+    return draw_circuit(shown, cast_of(shown))
 
 
 def widget(run: Run | str | Path) -> "View":

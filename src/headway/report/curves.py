@@ -105,7 +105,7 @@ def dated(
         along.append(Curve(*name, kept(history.attention), emerged))
         cut = kept(history.loss_without)
         without.append(Curve(*name, cut, _needed(history, timeline.steps)))
-    without.append(Curve("nothing cut", "", 0, 0, kept(timeline.loss)))
+    without.append(Curve("nothing cut", "", -1, 2, kept(timeline.loss)))
     return along, without
 
 

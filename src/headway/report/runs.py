@@ -240,7 +240,7 @@ def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) ->
     heads = _between(len(circuit.useful_heads) for circuit in circuits)
     layers = _between(len(circuit.useful_layers) for circuit in circuits)
     line = f"Of {counted(len(circuits), 'circuit')} {n_enough} {are} enough; they take"
-    line += f" {heads} heads in {layers} layers"
+    line += f" {_in_plural(heads, 'head')} in {_in_plural(layers, 'layer')}"
     if minimum is not None:
         line += f" (flow minimum: {minimum})"
     return f"{line}."
@@ -259,6 +259,11 @@ def _common_minimum(members: Members) -> str | None:
     """The flow minimum of all runs; None if they have different ones."""
     minima = {member.least for member in members}
     return minima.pop() if len(minima) == 1 else None
+
+
+def _in_plural(count: str, thing: str) -> str:
+    """Things by a count in text, which may be a span."""
+    return f"{count} {thing}" + ("" if count == "1" else "s")
 
 
 def _between(values: Iterable[int]) -> str:
