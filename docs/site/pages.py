@@ -46,6 +46,7 @@ ROOMS = {
     "headway.report": "Pages",
     "headway.recipes": "Recipes",
     "headway.report.figures.saving": "Figures",
+    "headway.report.figures.circuits": "Figures of circuits",
     "headway.report.figures.drawing": "Figures, one by one",
     "headway.report.figures.style": "The look of figures",
     "headway.training.files": "Files",

@@ -19,6 +19,10 @@ pytestmark = pytest.mark.slow
 
 SECONDS = 120
 
+INDICATOR = ".jp-Notebook-ExecutionIndicator"
+OUTPUT = ".jp-OutputArea-output"
+COMMAND = "() => { window.jupyterapp.commands.execute('notebook:%s'); }"
+
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
@@ -80,15 +84,14 @@ def test_steps_go_both_ways_in_jupyterlab(finished, tmp_path):
         page = browser.new_page(viewport={"width": 1280, "height": 1600})
         page.set_default_timeout(1000 * SECONDS)
         page.goto(f"{address}/lab/tree/{file.name}")
-        page.locator(".jp-Notebook .jp-Cell").first.wait_for()
-        run = "window.jupyterapp.commands.execute('notebook:run-all-cells')"
-        page.evaluate(run)
-        page.get_by_text("now at 6").wait_for()
+        page.locator(f"{INDICATOR}[data-status=idle]").wait_for()
+        page.evaluate(COMMAND % "run-all-cells")
+        page.locator(OUTPUT, has_text="now at 6").wait_for()
         page.locator(".step", has_text="step 2").wait_for()
         page.locator("input#when").press("Home")
         page.locator(".step", has_text="step 0").wait_for()
-        page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
-        page.get_by_text("now at 0").wait_for()
+        page.evaluate(COMMAND % "run-cell")
+        page.locator(OUTPUT, has_text="now at 0").wait_for()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import statistics
 from pathlib import Path
 
 import pytest
+from many_runs import LOSSES, a_sweep, config_of, made
 from pages import page_data, table
 
 from commands import refused
@@ -17,7 +18,6 @@ from headway.fields import to_json
 from headway.judge import Discovery
 from headway.judge.flows import least_layers
 from headway.judge.verdicts import verdicts
-from headway.models import TransformerConfig
 from headway.relations import AttentionPath
 from headway.replace import compare
 from headway.report.circuit import path_key
@@ -26,67 +26,13 @@ from headway.report.runs import write_runs
 from headway.tasks import Retrieval
 from headway.terminal import cli
 from headway.text import rounded
-from headway.training import Run, RunConfig
-
-LOSSES = {
-    (1, 1): (0.9, 0.8),
-    (1, 2): (0.01, 0.02),
-    (2, 1): (0.7, 0.6),
-    (2, 2): (0.5, 0.04),
-}
-"""Of two seeds each, by depth and layers."""
-
-
-def made(
-    folder: Path, config: RunConfig, losses: list[dict[str, float]], **outcome
-) -> Run:
-    """A run that was evaluated every 10 steps with these partial losses, and ended
-    so.
-    """
-    run = Run.create(folder, config)
-    lines = []
-    for number, partial in enumerate(losses, start=1):
-        loss = statistics.mean(partial.values())
-        line = {
-            "step": 10 * number,
-            "train_loss": loss,
-            "val_loss": loss,
-            "partial": partial,
-        }
-        lines.append(json.dumps({**line, "seconds": 1.5 * number}) + "\n")
-    (folder / "metrics.jsonl").write_text("".join(lines))
-    if outcome:
-        end = json.loads(lines[-1]) if lines else {"step": 0, "seconds": 0.0}
-        run.write(
-            "outcome.json", {"step": end["step"], "seconds": end["seconds"], **outcome}
-        )
-    return run
-
-
-def config_of(depth: int, layers: int, seed: int) -> RunConfig:
-    model = TransformerConfig(n_layers=layers, d_model=16)
-    return RunConfig(Retrieval(depth=depth, n_chains=2), model, seed=seed)
+from headway.training import Run
 
 
 @pytest.fixture
 def sweep(tmp_path) -> Path:
-    """Depths 1 and 2 with one and two layers, two seeds each, all done; hops learnt at
-    step 15.
-    """
-    folder, plan = tmp_path / "both", {}
-    for (depth, layers), losses in LOSSES.items():
-        for seed, loss in enumerate(losses):
-            name = f"depth={depth},n_layers={layers},seed={seed}"
-            config = config_of(depth, layers, seed)
-            hops = [f"x_{i}" for i in range(1, depth + 1)]
-            partial = [dict.fromkeys(hops, 0.75), dict.fromkeys(hops, 0.25)]
-            partial += [dict.fromkeys(hops, loss)]
-            made(folder / name, config, partial, status="done", val_loss=loss)
-            plan[name] = to_json(config)
-    (folder / "plan.json").write_text(
-        json.dumps({"format": 1, "name": "both", "runs": plan})
-    )
-    return folder
+    """Eight runs by depth, layers and seed."""
+    return a_sweep(tmp_path / "both")
 
 
 @pytest.fixture

@@ -106,15 +106,15 @@ def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
     return page
 
 
-def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
+def runs_page(runs: Runs, link: Link, live: str = "") -> RunsPage:
     """The data of the page.
 
     Args:
-        found: the runs.
+        runs: the runs.
         link: gives the address of a run's own page.
         live: the version of what is shown, if it is served and is to follow changes.
     """
-    members = found.members
+    members = runs.members
     axes = axes_of(members)
     axes_but_seed = [axis for axis in axes if axis.field != SEED]
     sections = [
@@ -123,13 +123,13 @@ def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
         *_shared(members),
     ]
     return RunsPage(
-        name=found.name,
-        title=f"{found.title}: {_compared(members, axes)}",
-        summary=[" ".join(_headline(found)), _setting(members, axes)],
+        name=runs.name,
+        title=f"{runs.title}: {_compared(members, axes)}",
+        summary=[" ".join(_headline(runs)), _setting(members, axes)],
         tables=[_table(members, axes, link)],
         circuits=_circuits(members),
         sections=sections,
-        lacking=_lacking(found),
+        lacking=_lacking(runs),
         curves=_curves(members),
         fields=_fields(members, axes),
         end=max(1.0, *(member.last.get("step", 1.0) for member in members)),
@@ -166,17 +166,17 @@ def _circuits(members: Members) -> dict[str, Circuit]:
     return circuits
 
 
-def _lacking(found: Runs) -> list[str]:
+def _lacking(runs: Runs) -> list[str]:
     """Notes on folders that lack something, and on runs that are missing or cannot be
     read.
     """
-    notes = _notes(found.members)
+    notes = _notes(runs.members)
     if len(notes) > MOST_NOTES:
         more = len(notes) - MOST_NOTES
         notes = [*notes[:MOST_NOTES], f"And {more} more."]
-    if found.missing:
-        notes.append(f"Not started yet: {', '.join(found.missing)}.")
-    return notes + found.unreadable
+    if runs.missing:
+        notes.append(f"Not started yet: {', '.join(runs.missing)}.")
+    return notes + runs.unreadable
 
 
 def _notes(members: Members) -> list[str]:
@@ -197,11 +197,11 @@ def _notes(members: Members) -> list[str]:
     return notes
 
 
-def _headline(found: Runs) -> Iterator[str]:
+def _headline(runs: Runs) -> Iterator[str]:
     """Counts of runs done and solved, what the others did, and the cost of circuits."""
-    members = found.members
+    members = runs.members
     losses = _final_losses(members)
-    yield _progress(found, len(losses))
+    yield _progress(runs, len(losses))
     if losses:
         middle = rounded(median(losses))
         least = rounded(losses[0])
@@ -216,13 +216,13 @@ def _headline(found: Runs) -> Iterator[str]:
         yield _sizes_of_circuits(discoveries, _common_minimum(members))
 
 
-def _progress(found: Runs, n_done: int) -> str:
+def _progress(runs: Runs, n_done: int) -> str:
     """The number of runs that are done, and the end of the others."""
-    states = Counter(member.status for member in found.members)
+    states = Counter(member.status for member in runs.members)
     counts = {state: states[state] for state in ("failed", "running", "stopped")}
-    counts["not started"] = len(found.missing)
-    counts["cannot be read"] = len(found.unreadable)
-    done = f"{n_done} of {counted(found.expected, 'run')} done"
+    counts["not started"] = len(runs.missing)
+    counts["cannot be read"] = len(runs.unreadable)
+    done = f"{n_done} of {counted(runs.expected, 'run')} done"
     rest = [f"{count} {state}" for state, count in counts.items() if count]
     if rest:
         done += f"; {enumerated(rest)}"

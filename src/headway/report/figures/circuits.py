@@ -6,6 +6,7 @@ of many paths that join no roles, a line for each relation with its heads by lay
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ from headway.report.labels import shortened, typeset
 from headway.report.looks import NOTHING, Look, path_looks, symbol_colours
 from headway.tasks import Task
 
-LEFT, RIGHT, BELOW, ABOVE, EDGE = 0.62, 0.22, 0.46, 0.26, 0.05
+LEFT, RIGHT, BELOW, ABOVE, EDGE = 0.66, 0.22, 0.46, 0.26, 0.05
 """Margins, in inches."""
 
 WIDEST, NARROWEST = 0.72, 0.36
@@ -32,11 +33,12 @@ ROW, LINE, EMPTY = 0.62, 0.27, 0.24
 """Inches: of a layer between places, of a path or relation that has a line of its own,
 and of a layer without a useful head."""
 
-MOST_LINES = 12
-"""Of more paths, a line is that of a relation."""
+MOST_LINES, MOST_LAYERS = 12, 8
+"""Of more paths or layers, a line is that of a relation."""
 
-STRIPE, LANE = 0.035, 0.045
-"""Inches between stripes of an arrow, and between uprights of a place."""
+STRIPE, LANE, UNDER_TIP = 0.032, 0.045, 0.07
+"""Inches between stripes of an arrow, between uprights of a place, and from the end of
+a stripe to the tip that covers it."""
 
 ARROW = "-|>,head_length=4,head_width=2.2"
 BEHIND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
@@ -46,7 +48,7 @@ Point = tuple[float, float]
 
 
 @styled
-def draw_circuit(found: Discovery | Circuit, task: Task | Cast) -> Figure:
+def draw_circuit(shown: Discovery | Circuit, task: Task | Cast) -> Figure:
     """The paths of a circuit between the roles of one chain, or along other relations.
 
     One column per role, in the order of the sequence, the query last. Layers upwards.
@@ -56,13 +58,13 @@ def draw_circuit(found: Discovery | Circuit, task: Task | Cast) -> Figure:
     where a layer has several. There is no title, which is for the caption.
 
     Args:
-        found: a circuit, perhaps with its evidence.
+        shown: a circuit, perhaps with its evidence.
         task: the task it was found on, or its cast.
     """
-    circuit = found if isinstance(found, Circuit) else found.circuit
+    circuit = shown if isinstance(shown, Circuit) else shown.circuit
     if joins_roles(task, circuit.paths):
         return BetweenPlaces(circuit, task).draw()
-    if len(circuit.paths) > MOST_LINES:
+    if len(circuit.paths) > MOST_LINES or _n_layers(circuit) > MOST_LAYERS:
         return by_relation(circuit)
     return OnLines(circuit, task).draw()
 
@@ -101,23 +103,32 @@ class Layers:
         return axes
 
     def _draw_layer(self, axes: Axes, layer: int) -> None:
-        """A band behind a layer with useful heads, its name, and its idle heads."""
+        """A band behind a layer with useful heads, its name, and its idle heads; of
+        idle layers in a row one name.
+        """
         bottom, top = self.heights[layer : layer + 2]
+        if bottom == top:
+            return
         is_used = layer in self.circuit.useful_layers
+        last = layer
+        while self.heights[last + 1 : last + 3] == [top, top]:
+            last += 1
         if is_used:
             shape = {"xmin": (LEFT - 0.14) / (LEFT + self.across + RIGHT)}
             axes.axhspan(bottom + 0.015, top - 0.015, **shape, color=BAND, lw=0)
-        idle = ", ".join(_idle_words(self.circuit, layer))
-        at = {"ha": "right", "fontsize": 7.5, "color": INK if is_used else FAINT}
-        aside = 0.06 if idle and is_used else 0.0
         middle = (bottom + top) / 2
-        name = f"layer {layer}"
-        if idle and not is_used:
-            name = f"{layer} {idle}"
-        write(axes, -0.2, middle + aside, shortened(name, 14), **at)
-        if idle and is_used:
-            look = {"ha": "right", "fontsize": 5.5, "color": FAINT}
-            write(axes, -0.2, middle - aside, idle, **look)
+        at = {"ha": "right", "fontsize": 7.5, "color": INK if is_used else FAINT}
+        if last > layer:
+            write(axes, -0.2, middle, f"{layer}–{last} idle", **at | {"fontsize": 6.5})
+            return
+        idle = ", ".join(_idle_words(self.circuit, layer))
+        if not is_used:
+            write(axes, -0.2, middle, shortened(f"{layer} {idle}", 14), **at)
+            return
+        aside = 0.06 if idle else 0.0
+        write(axes, -0.2, middle + aside, f"layer {layer}", **at)
+        look = {"ha": "right", "fontsize": 5.5, "color": FAINT}
+        write(axes, -0.2, middle - aside, shortened(idle, 20), **look)
 
     def has_several_heads(self, layer: int) -> bool:
         """True if a layer has several heads, so that they need names."""
@@ -149,11 +160,8 @@ class BetweenPlaces(Layers):
     below, above = BELOW, ABOVE
 
     def __init__(self, circuit: Circuit, task: Task | Cast):
-        heights = [0.0]
-        for layer in range(_n_layers(circuit)):
-            is_used = layer in circuit.useful_layers
-            heights.append(heights[-1] + (ROW if is_used else EMPTY))
-        super().__init__(circuit, task, heights)
+        rows = [ROW * (at in circuit.useful_layers) for at in range(_n_layers(circuit))]
+        super().__init__(circuit, task, _heights(rows))
         self.places = places(task)
         gaps = max(1, len(self.places) - 1)
         fitting = (COLUMN_WIDTH - LEFT - RIGHT) / gaps
@@ -258,12 +266,10 @@ class BetweenPlaces(Layers):
         start, end = self._points(path)
         colours = self._colours(path)
         for i, colour in enumerate(colours):
-            off = STRIPE * (i - (len(colours) - 1) / 2)
-            aside = off if end[0] > start[0] else -off
+            aside = STRIPE * (i - (len(colours) - 1) / 2)
             is_last = i == len(colours) - 1
             gid = arrow_name(path) if is_last else None
-            tip = end if is_last else (end[0], end[1] - 0.06)
-            _arrow(axes, (start[0] + aside, start[1]), tip, colour, gid)
+            _arrow(axes, start, end, colour, gid, aside)
         words = [(typeset(s), INKS[self.colours[s]]) for s in reversed(look.carries)]
         if self.has_several_heads(path.layer):
             words.append((f"H{path.head}", INK))
@@ -301,36 +307,68 @@ class BetweenPlaces(Layers):
             write(axes, x, y, "answers", ha="right", fontsize=7.5)
 
 
+@dataclass(frozen=True)
+class Line:
+    """What a useful head does, or one of the things.
+
+    Attributes:
+        layer: of the head.
+        head: its number in the layer.
+        words: its relation, or else its mechanism.
+        path: along that relation; None without one.
+    """
+
+    layer: int
+    head: int
+    words: str
+    path: AttentionPath | None
+
+
+def _lines(circuit: Circuit) -> list[Line]:
+    """A line for every path, and for every useful head without one."""
+    lines = list[Line]()
+    for layer, head in circuit.useful_heads:
+        paths = [path for path in circuit.paths if path.at == (layer, head)]
+        for path in paths:
+            lines.append(Line(layer, head, path.relation, path))
+        if not paths:
+            words = str(circuit.mechanisms[layer, head])
+            lines.append(Line(layer, head, words, None))
+    return lines
+
+
 class OnLines(Layers):
     """A circuit whose paths join no roles: a line for each."""
 
     def __init__(self, circuit: Circuit, task: Task | Cast):
-        heights = [0.0]
+        self.lines = _lines(circuit)
+        rows = list[float]()
         for layer in range(_n_layers(circuit)):
-            count = sum(path.layer == layer for path in circuit.paths)
-            heights.append(heights[-1] + (LINE * count + 0.08 if count else EMPTY))
-        super().__init__(circuit, task, heights)
-        longest = max((len(self.name(path)) for path in circuit.paths), default=0)
+            count = sum(line.layer == layer for line in self.lines)
+            rows.append(LINE * count + 0.08 * (count > 0))
+        super().__init__(circuit, task, _heights(rows))
+        longest = max((len(self.name(line)) for line in self.lines), default=0)
         self.across = max(COLUMN_WIDTH - LEFT - RIGHT, 0.068 * longest)
 
-    def name(self, path: AttentionPath) -> str:
-        """A path by its relation, and its head where the layer has several."""
-        relation = typeset(shortened(path.relation, 60))
-        if self.has_several_heads(path.layer):
-            return f"H{path.head} · {relation}"
-        return relation
+    def name(self, line: Line) -> str:
+        """A line in words, with its head where the layer has several."""
+        words = typeset(shortened(line.words, 60))
+        if self.has_several_heads(line.layer):
+            return f"H{line.head} · {words}"
+        return words
 
     def draw(self) -> Figure:
         """The figure."""
         axes = self.axes()
         numbers: dict[int, int] = {}
-        for path in self.circuit.paths:
-            number = numbers.get(path.layer, 0) + 1
-            numbers[path.layer] = number
-            y = self.heights[path.layer + 1] - LINE * number + 0.04
-            colour = self.looks[path].colour
-            _arrow(axes, (0.0, y), (self.across, y), colour, arrow_name(path))
-            write(axes, 0.02, y + 0.085, self.name(path), ha="left", fontsize=6.5)
+        for line in self.lines:
+            number = numbers.get(line.layer, 0) + 1
+            numbers[line.layer] = number
+            y = self.heights[line.layer + 1] - LINE * number + 0.04
+            write(axes, 0.02, y + 0.085, self.name(line), ha="left", fontsize=6.5)
+            if line.path is not None:
+                colour = self.looks[line.path].colour
+                _arrow(axes, (0.0, y), (self.across, y), colour, arrow_name(line.path))
         figure = axes.figure
         assert isinstance(figure, Figure)
         return figure
@@ -340,51 +378,72 @@ class OnLines(Layers):
 def by_relation(circuit: Circuit) -> Figure:
     """Heads by relation, a line each, and by layer, in columns.
 
-    A head with several relations stands in several lines.
+    A head with several relations stands in several lines; one without any, in that of
+    what it does.
     """
-    rows: dict[str, list[AttentionPath]] = {}
-    for path in circuit.paths:
-        rows.setdefault(path.relation, []).append(path)
-    layers = sorted({path.layer for path in circuit.paths})
-    names = [typeset(shortened(relation, 34)) for relation in rows]
+    rows: dict[str, list[Line]] = {}
+    for line in _lines(circuit):
+        rows.setdefault(line.words, []).append(line)
+    layers = circuit.useful_layers
+    if not layers:
+        return Figure(figsize=(COLUMN_WIDTH, ABOVE))
+    names = [typeset(shortened(words, 34)) for words in rows]
     left = 0.1 + 0.062 * max(map(len, names))
     gap = max(0.24, (COLUMN_WIDTH - left - 0.1) / len(layers))
-    depths = [_depth(paths) for paths in rows.values()]
-    high = 0.11 * sum(depths) + 0.1 * len(rows)
-    figure = Figure(figsize=(left + gap * len(layers) + 0.1, high + 0.35))
+    high = sum(map(_height, rows.values()))
+    wide = left + gap * len(layers) + 0.1
+    figure = Figure(figsize=(wide, high + ABOVE))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    wide = figure.get_figwidth()
-    axes.set(xlim=(-left, wide - left), ylim=(-high, 0.35))
-    write(axes, -0.08, 0.16, "layer", ha="right", fontsize=7)
-    for column, layer in enumerate(layers):
-        write(axes, (column + 0.5) * gap, 0.16, str(layer), fontsize=7)
+    axes.set(xlim=(-left, wide - left), ylim=(-high, ABOVE))
+    columns = {layer: (i + 0.5) * gap for i, layer in enumerate(layers)}
+    write(axes, -0.08, ABOVE / 2, "layer", ha="right", fontsize=7)
+    for layer, x in columns.items():
+        write(axes, x, ABOVE / 2, str(layer), fontsize=7)
     top = 0.0
-    for name, paths, depth in zip(names, rows.values(), depths, strict=True):
-        below = top - 0.11 * depth - 0.1
-        axes.axhspan(below + 0.02, top - 0.02, color=BAND, lw=0)
-        write(axes, -0.08, (top + below) / 2, name, ha="right", fontsize=7)
-        for column, layer in enumerate(layers):
-            _write_heads(axes, (column + 0.5) * gap, (top + below) / 2, paths, layer)
-        top = below
+    for name, lines in zip(names, rows.values(), strict=True):
+        _draw_row(axes, top, name, lines, columns)
+        top -= _height(lines)
     return figure
 
 
-def _depth(paths: Sequence[AttentionPath]) -> int:
-    """The most heads that one layer has along a relation."""
-    layers = [path.layer for path in paths]
-    return max(map(layers.count, layers))
+def _height(lines: Sequence[Line]) -> float:
+    """The height of a row in inches, by the most heads that one layer has in it."""
+    layers = [line.layer for line in lines]
+    return 0.1 + 0.11 * max(map(layers.count, layers))
 
 
-def _write_heads(
-    axes: Axes, x: float, middle: float, paths: Sequence[AttentionPath], layer: int
+def _draw_row(
+    axes: Axes,
+    top: float,
+    name: str,
+    lines: Sequence[Line],
+    columns: dict[int, float],
 ) -> None:
-    """The heads of a layer along a relation, one below another."""
-    here = [path for path in paths if path.layer == layer]
-    for i, path in enumerate(here):
-        y = middle + 0.11 * ((len(here) - 1) / 2 - i)
-        word = write(axes, x, y, f"H{path.head}", fontsize=6.5, color=INKS[1])
-        word.set_gid(arrow_name(path))
+    """A relation, and in every layer's column its heads, one below another."""
+    below = top - _height(lines)
+    middle = (top + below) / 2
+    axes.axhspan(below + 0.02, top - 0.02, color=BAND, lw=0)
+    write(axes, -0.08, middle, name, ha="right", fontsize=7)
+    for layer, x in columns.items():
+        here = [line for line in lines if line.layer == layer]
+        for i, line in enumerate(here):
+            y = middle + 0.11 * ((len(here) - 1) / 2 - i)
+            word = write(axes, x, y, f"H{line.head}", fontsize=6.5, color=INKS[1])
+            word.set_gid(line.path and arrow_name(line.path))
+
+
+def _heights(rows: Sequence[float]) -> list[float]:
+    """The heights of the stream before the first layer and after each.
+
+    Args:
+        rows: of every layer, its height; 0 of an idle one. Idle ones in a row share
+            one.
+    """
+    heights = [0.0]
+    for before, row in pairwise([1.0, *rows]):
+        heights.append(heights[-1] + (row or EMPTY * (before > 0)))
+    return heights
 
 
 def arrow_name(path: AttentionPath) -> str:
@@ -393,13 +452,33 @@ def arrow_name(path: AttentionPath) -> str:
     return f"arrow-{path.layer}-{path.head}-{relation}"
 
 
-def _arrow(axes: Axes, start: Point, end: Point, colour: int, gid: str | None) -> None:
-    """A curve upwards to a tip; without a name of its own, the curve alone."""
+def _arrow(
+    axes: Axes,
+    start: Point,
+    end: Point,
+    colour: int,
+    gid: str | None,
+    aside: float = 0.0,
+) -> None:
+    """A curve upwards to a tip; without a name of its own, the curve alone.
+
+    Args:
+        axes: in inches.
+        start: its foot.
+        end: its tip.
+        colour: its number.
+        gid: its name in the SVG.
+        aside: how far it is moved beside itself, to the right and below.
+    """
+    across = aside if end[0] > start[0] else -aside
     middle = (start[1] + end[1]) / 2
     points = [start, (start[0], middle), (end[0], middle), end]
     codes = [Course.MOVETO, *[Course.CURVE4] * 3]
     if start[1] == end[1]:
         points, codes = [start, end], [Course.MOVETO, Course.LINETO]
+    points = [(x + across, y - aside) for x, y in points]
+    if gid is None:
+        points[-1] = (points[-1][0], end[1] - UNDER_TIP)
     width = 1.2 if colour == NOTHING else 1.9
     look = {"color": INKS[colour], "lw": width, "joinstyle": "miter", "zorder": 4}
     patch = FancyArrowPatch(
@@ -414,7 +493,9 @@ def _n_layers(circuit: Circuit) -> int:
 
 
 def _idle_words(circuit: Circuit, layer: int) -> Iterator[str]:
-    """The kinds of a layer's idle heads, counted if it has several heads."""
+    """The kinds of a layer's heads without a path, the idle ones counted if it has
+    several.
+    """
     n_heads = sum(at == layer for at, _ in circuit.mechanisms)
     for kind, heads in sorted(circuit.idle_heads.items()):
         count = sum(at == layer for at, _ in heads)
