@@ -12,11 +12,9 @@ from headway.training import Run
 
 N_RUNS = sum(map(len, LOSSES.values()))
 
-LOOKS = (
-    """() => [...document.querySelectorAll('.chart .curve')].slice(0, %d).map(
-  (curve) => [curve.style.stroke, curve.getAttribute('stroke-dasharray')])"""
-    % N_RUNS
-)
+LOOKS = """(count) => [...document.querySelectorAll('.chart .curve')]
+  .slice(0, count)
+  .map((curve) => [curve.style.stroke, curve.getAttribute('stroke-dasharray')])"""
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +25,17 @@ def sweep(tmp_path_factory):
 
 def test_every_field_can_be_told_apart_in_curves(visit, sweep):
     seen = visit(sweep)
-    looks = seen.page.evaluate(LOOKS)
+    looks = seen.page.evaluate(LOOKS, N_RUNS)
     assert len({tuple(look) for look in looks}) == len(LOSSES)
     legend = seen.page.locator(".chart svg g").all_text_contents()
     fields = ["depth = 1", "depth = 2", "n_layers = 1", "n_layers = 2"]
     assert [text.strip() for text in legend] == fields
     seen.page.get_by_label("dashes").select_option(label="seed")
     seen.settle()
-    by_seed = seen.page.evaluate(LOOKS)
-    assert [dashes for _, dashes in by_seed[::2]] != [
-        dashes for _, dashes in by_seed[1::2]
-    ]
-    assert len({dashes for _, dashes in by_seed[::2]}) == 1
+    by_seed = seen.page.evaluate(LOOKS, N_RUNS)
+    first, second = [{dashes for _, dashes in by_seed[start::2]} for start in range(2)]
+    assert len(first) == len(second) == 1
+    assert first != second
 
 
 def test_a_curve_that_is_pointed_at_says_which_run_it_is(visit, sweep):
