@@ -24,8 +24,9 @@ export function lowered(role: string): string {
   return role.replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[+digit]);
 }
 
-/** The colour of a symbol; -1 stands for nothing new. */
+/** The colour of a symbol; -1 stands for nothing new, -2 for what is compared with. */
 export function ink(colour: number): string {
+  if (colour === -2) return "var(--soft)";
   return colour < 0 ? "var(--nothing)" : `var(--c${colour % 7})`;
 }
 

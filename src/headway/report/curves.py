@@ -12,7 +12,7 @@ from headway.judge.roles import Cast, symbol_order
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
 from headway.report.labels import typeset
-from headway.report.looks import DASHES, path_looks, symbol_colours
+from headway.report.looks import BASELINE, DASHES, path_looks, symbol_colours
 from headway.report.schema import Curve
 from headway.tasks import Task
 
@@ -114,7 +114,7 @@ def dated(
         along.append(Curve(*name, kept(history.attention), emerged))
         cut = kept(history.loss_without)
         without.append(Curve(*name, cut, _needed(history, timeline.steps)))
-    without.append(Curve("nothing cut", "", -1, 2, kept(timeline.loss)))
+    without.append(Curve("nothing cut", "", BASELINE, 2, kept(timeline.loss)))
     return along, without
 
 

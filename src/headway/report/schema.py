@@ -56,7 +56,8 @@ class Curve:
 
     name: str  #: as it is printed
     key: str  #: of its path or run; empty if it is of neither
-    colour: int  #: -1 to 6; -1 is for what stays in the background
+    #: -2 to 6; -1 is for what stays in the background, -2 for what is compared with
+    colour: int
     dashes: int  #: 0 to 5, which tells apart curves of one colour
     points: list[
         tuple[float, float]

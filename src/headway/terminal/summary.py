@@ -11,7 +11,7 @@ from headway.judge import THRESHOLD, Discovery, verdicts
 from headway.judge.text import WORDS, of_discovery, path_table, without_paths
 from headway.report.findings import solved_at
 from headway.terminal.base import INDENT, LOOKS, console, print_part
-from headway.text import at_step, counted, duration, rounded
+from headway.text import UNBROKEN, at_step, counted, duration, rounded
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
 from headway.training.losses import accuracy_text
@@ -44,7 +44,7 @@ def print_summary(
     print_part("1 Trained", *said_of_training(run))
     looks = {name: LOOKS[holds] for name, holds in words_of_verdicts(discovery)}
     print_part("2 Circuit", *said_of_circuit(run, discovery, timeline), looks=looks)
-    learnt = [f"{hop} {at_step(step)}" for hop, step in timeline.hops.items()]
+    learnt = [f"{hop}{UNBROKEN}{at_step(step)}" for hop, step in timeline.hops.items()]
     print_part("3 Emerged", f"partial losses below 0.5 at step: {'  '.join(learnt)}")
     print_part(
         "4 Minimum", said_of_minimum(discovery, run.task.flow()), said_of_every(every)
@@ -75,7 +75,7 @@ def said_of_losses(run: Run) -> str:
     metrics = run.metrics()
     last = metrics[-1]
     solved = solved_at(run.task, metrics)
-    hops = [f"{hop} {rounded(loss)}" for hop, loss in last["partial"].items()]
+    hops = [f"{hop}{UNBROKEN}{rounded(loss)}" for hop, loss in last["partial"].items()]
     line = f"validation {run.task.targets.loss_name} {rounded(last['val_loss'])}"
     line += f"  ({'  '.join(hops)}){accuracy_text(last)}"
     if solved:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from headway.report.labels import typeset as typeset
-from headway.report.looks import COLOURS
+from headway.report.looks import BASELINE, COLOURS, NOTHING
 from headway.training.files import write_whole
 
 COLUMN_WIDTH, TEXT_WIDTH = 3.25, 6.75
@@ -20,8 +20,8 @@ INK = "#1b1f24"
 FAINT = "#8b929a"
 PAPER = "#ffffff"
 PALETTE = COLOURS[1:]
-INKS = (*COLOURS, FAINT)
-"""By the number of a colour; the last, -1, is that of what stays in the background."""
+INKS = {**dict(enumerate(COLOURS)), NOTHING: FAINT, BASELINE: "#596068"}
+"""By the number of a colour."""
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
