@@ -17,7 +17,7 @@ from headway.judge import saved_discovery
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 120
+SECONDS = 300
 
 INDICATOR = ".jp-Notebook-ExecutionIndicator"
 OUTPUT = ".jp-OutputArea-output"

@@ -98,7 +98,7 @@ def test_every_run_is_there(sweep):
         told = [varied["values"][number] for number in varied["of"]]
         assert told == [row[head.index(varied["name"])] for row in rows]
     assert [varied["name"] for varied in data["fields"]] == fields
-    assert data["title"] == "both: several tasks by depth, n_layers and seed"
+    assert data["title"] == "both: retrieval by depth, n_layers and seed"
     ends = [curve["points"][-1] for curve in data["curves"]]
     assert sorted(ends) == sorted([30, row[2]] for row in expected)
 
@@ -286,7 +286,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
     (tmp_path / "there").mkdir()
     cli.main(["report", "a", "b", "--out", "there/page.html"])
     text = Path("there/page.html").read_text()
-    assert "<title>a and b — comparison</title>" in text
+    assert "<title>a and b: retrieval D=1, one setting — comparison</title>" in text
     assert not (tmp_path / "a" / "report.html").exists()
 
 

@@ -84,18 +84,10 @@ def _grid(
     every_kind: list[Kinds],
 ) -> Grid:
     """The grid of the kinds that tell most of a head's attention."""
-    shares_by_kind = [_shares(own, kinds) for kinds in every_kind]
-    told_by_kind = [
-        _told(own, kinds, shares)
-        for kinds, shares in zip(every_kind, shares_by_kind, strict=True)
-    ]
-    best = max(range(len(every_kind)), key=told_by_kind.__getitem__)
-    kinds = every_kind[best]
-    shares = shares_by_kind[best]
+    candidates = [_candidate(own, kinds) for kinds in every_kind]
+    told, shares, kinds = max(candidates, key=lambda candidate: candidate[0])
     shown = _most_attended(shares)
-    values = [
-        [short(share) for share in row] for row in shares[shown][:, shown].tolist()
-    ]
+    rows = shares[shown][:, shown].tolist()
     layer, number = head
     return Grid(
         layer=layer,
@@ -103,9 +95,17 @@ def _grid(
         by=kinds.by,
         names=[kinds.names[kind] for kind in shown],
         left_out=len(kinds.names) - len(shown),
-        values=values,
-        told=short(told_by_kind[best]),
+        values=[[short(share) for share in row] for row in rows],
+        told=short(told),
     )
+
+
+def _candidate(
+    own: Float[Tensor, "sequence query key"], kinds: Kinds
+) -> tuple[float, Shares, Kinds]:
+    """The part of a head's attention that kinds tell, and how."""
+    shares = _shares(own, kinds)
+    return _told(own, kinds, shares), shares, kinds
 
 
 def _shares(own: Float[Tensor, "sequence query key"], kinds: Kinds) -> Shares:

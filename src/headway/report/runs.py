@@ -139,8 +139,11 @@ def runs_page(runs: Runs, link: Link, live: str = "") -> RunsPage:
 
 def _compared(members: Members, axes: Sequence[Axis]) -> str:
     """What the runs are of, and the fields by which they differ."""
-    tasks = {task_words(member.run.config.task) for member in members}
-    task = tasks.pop() if len(tasks) == 1 else "several tasks"
+    tasks = [member.run.config.task for member in members]
+    words = {task_words(task) for task in tasks}
+    kinds = {task.kind.replace("_", " ") for task in tasks}
+    names = words if len(words) == 1 else kinds
+    task = names.pop() if len(names) == 1 else "several tasks"
     if not axes:
         return f"{task}, one setting"
     return f"{task} by {enumerated([axis.name for axis in axes[:4]])}"

@@ -16,6 +16,9 @@ STYLE = (
     "td,th{padding:2px 12px 2px 0;text-align:left}</style>"
 )
 
+MOST_DRAWN = 24
+"""Of more runs, losses are not drawn: too many lines to be told apart."""
+
 COLUMNS = 3
 """Columns of the table of runs that are shown: run, status, loss."""
 
@@ -40,7 +43,9 @@ def _image(data: str | None, about: str) -> str:
 
 def _losses(page: RunsPage) -> str | None:
     """The losses of runs as SVG in base64; None without matplotlib or any loss."""
-    if find_spec("matplotlib") is None or not any(c.points for c in page.curves):
+    if len(page.curves) > MOST_DRAWN or find_spec("matplotlib") is None:
+        return None
+    if not any(curve.points for curve in page.curves):
         return None
     from headway.report.figures.drawing import draw_runs
     from headway.report.figures.style import svg_bytes

@@ -7,11 +7,13 @@ of many paths that join no roles, a line for each relation with its heads by lay
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path as Course
+from matplotlib.text import Text
 
 from headway.judge import Discovery
 from headway.judge.roles import Cast, joins_roles, places
@@ -65,7 +67,7 @@ def draw_circuit(shown: Discovery | Circuit, task: Task | Cast) -> Figure:
     if joins_roles(task, circuit.paths):
         return BetweenPlaces(circuit, task).draw()
     if len(circuit.paths) > MOST_LINES or _n_layers(circuit) > MOST_LAYERS:
-        return by_relation(circuit)
+        return ByRelation(circuit).draw()
     return OnLines(circuit, task).draw()
 
 
@@ -117,18 +119,22 @@ class Layers:
             shape = {"xmin": (LEFT - 0.14) / (LEFT + self.across + RIGHT)}
             axes.axhspan(bottom + 0.015, top - 0.015, **shape, color=BAND, lw=0)
         middle = (bottom + top) / 2
-        at = {"ha": "right", "fontsize": 7.5, "color": INK if is_used else FAINT}
-        if last > layer:
-            write(axes, -0.2, middle, f"{layer}–{last} idle", **at | {"fontsize": 6.5})
+        if is_used:
+            self._name_layer(axes, layer, middle)
             return
-        idle = ", ".join(_idle_words(self.circuit, layer))
-        if not is_used:
-            write(axes, -0.2, middle, shortened(f"{layer} {idle}", 14), **at)
-            return
+        words = f"{layer}–{last} idle"
+        if last == layer:
+            words = f"{layer} {', '.join(_idle_words(self.circuit, layer))}"
+        look = {"ha": "right", "fontsize": 6.5, "color": FAINT}
+        write(axes, -0.2, middle, shortened(words, 16), **look)
+
+    def _name_layer(self, axes: Axes, layer: int, middle: float) -> None:
+        """The name of a layer with useful heads, above its idle heads."""
+        idle = shortened(", ".join(_idle_words(self.circuit, layer)), 20)
         aside = 0.06 if idle else 0.0
-        write(axes, -0.2, middle + aside, f"layer {layer}", **at)
+        write(axes, -0.2, middle + aside, f"layer {layer}", ha="right", fontsize=7.5)
         look = {"ha": "right", "fontsize": 5.5, "color": FAINT}
-        write(axes, -0.2, middle - aside, shortened(idle, 20), **look)
+        write(axes, -0.2, middle - aside, idle, **look)
 
     def has_several_heads(self, layer: int) -> bool:
         """True if a layer has several heads, so that they need names."""
@@ -270,14 +276,22 @@ class BetweenPlaces(Layers):
             is_last = i == len(colours) - 1
             gid = arrow_name(path) if is_last else None
             _arrow(axes, start, end, colour, gid, aside)
-        words = [(typeset(s), INKS[self.colours[s]]) for s in reversed(look.carries)]
+        self._write_carried(axes, path, look, end)
+
+    def _write_carried(
+        self, axes: Axes, path: AttentionPath, look: Look, tip: Point
+    ) -> None:
+        """The symbols that a path carries, beside its tip, and its head."""
+        words: list[tuple[str, dict[str, Any]]] = []
+        for symbol in reversed(look.carries):
+            colour = INKS[self.colours[symbol]]
+            words.append((typeset(symbol), {"color": colour, "style": "italic"}))
         if self.has_several_heads(path.layer):
-            words.append((f"H{path.head}", INK))
-        right = end[0] - 0.07
-        for word, colour in words:
-            style = "normal" if word.startswith("H") else "italic"
-            where = {"ha": "right", "fontsize": 7, "color": colour, "style": style}
-            write(axes, right, end[1] - 0.11, word, **where, bbox=BEHIND)
+            words.append((f"H{path.head}", {}))
+        right = tip[0] - 0.07
+        for word, style in words:
+            where = {"ha": "right", "fontsize": 7, "bbox": BEHIND}
+            write(axes, right, tip[1] - 0.11, word, **where | style)
             right -= 0.075 * len(word) + 0.02
 
     def _points(self, path: AttentionPath) -> tuple[Point, Point]:
@@ -374,63 +388,82 @@ class OnLines(Layers):
         return figure
 
 
-@styled
-def by_relation(circuit: Circuit) -> Figure:
+class ByRelation:
     """Heads by relation, a line each, and by layer, in columns.
 
     A head with several relations stands in several lines; one without any, in that of
     what it does.
+
+    Attributes:
+        rows: the lines of every relation, or of what a head does.
+        left: the width of their names, in inches.
+        columns: the middle of every layer's column.
     """
-    rows: dict[str, list[Line]] = {}
-    for line in _lines(circuit):
-        rows.setdefault(line.words, []).append(line)
-    layers = circuit.useful_layers
-    if not layers:
-        return Figure(figsize=(COLUMN_WIDTH, ABOVE))
-    names = [typeset(shortened(words, 34)) for words in rows]
-    left = 0.1 + 0.062 * max(map(len, names))
-    gap = max(0.24, (COLUMN_WIDTH - left - 0.1) / len(layers))
-    high = sum(map(_height, rows.values()))
-    wide = left + gap * len(layers) + 0.1
-    figure = Figure(figsize=(wide, high + ABOVE))
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set(xlim=(-left, wide - left), ylim=(-high, ABOVE))
-    columns = {layer: (i + 0.5) * gap for i, layer in enumerate(layers)}
-    write(axes, -0.08, ABOVE / 2, "layer", ha="right", fontsize=7)
-    for layer, x in columns.items():
-        write(axes, x, ABOVE / 2, str(layer), fontsize=7)
-    top = 0.0
-    for name, lines in zip(names, rows.values(), strict=True):
-        _draw_row(axes, top, name, lines, columns)
-        top -= _height(lines)
-    return figure
+
+    def __init__(self, circuit: Circuit):
+        self.rows: dict[str, list[Line]] = {}
+        for line in _lines(circuit):
+            self.rows.setdefault(line.words, []).append(line)
+        names = map(self.name, self.rows)
+        self.left = 2 * EDGE + 0.062 * max(map(len, names), default=0)
+        layers = circuit.useful_layers
+        room = COLUMN_WIDTH - self.left - 2 * EDGE
+        self.gap = max(0.24, room / max(1, len(layers)))
+        self.columns = {layer: (i + 0.5) * self.gap for i, layer in enumerate(layers)}
+
+    def name(self, words: str) -> str:
+        """A relation as it is printed."""
+        return typeset(shortened(words, 34))
+
+    def draw(self) -> Figure:
+        """The figure."""
+        axes = self.axes()
+        write(axes, -0.08, ABOVE / 2, "layer", ha="right", fontsize=7)
+        for layer, x in self.columns.items():
+            write(axes, x, ABOVE / 2, str(layer), fontsize=7)
+        top = 0.0
+        for words, lines in self.rows.items():
+            self._draw_row(axes, top, self.name(words), lines)
+            top -= _height(lines)
+        figure = axes.figure
+        assert isinstance(figure, Figure)
+        return figure
+
+    def axes(self) -> Axes:
+        """Axes in inches, from the first row down and from the first column on."""
+        high = sum(map(_height, self.rows.values()))
+        right = self.gap * len(self.columns) + 2 * EDGE
+        figure = Figure(figsize=(self.left + right, high + ABOVE))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set(xlim=(-self.left, right), ylim=(-high, ABOVE))
+        return axes
+
+    def _draw_row(
+        self, axes: Axes, top: float, name: str, lines: Sequence[Line]
+    ) -> None:
+        """A relation, and in every layer's column its heads, one below another."""
+        below = top - _height(lines)
+        middle = (top + below) / 2
+        axes.axhspan(below + 0.02, top - 0.02, color=BAND, lw=0)
+        write(axes, -0.08, middle, name, ha="right", fontsize=7)
+        for layer, x in self.columns.items():
+            here = [line for line in lines if line.layer == layer]
+            _write_heads(axes, x, middle, here)
+
+
+def _write_heads(axes: Axes, x: float, middle: float, lines: Sequence[Line]) -> None:
+    """Heads one below another."""
+    for i, line in enumerate(lines):
+        y = middle + 0.11 * ((len(lines) - 1) / 2 - i)
+        word = write(axes, x, y, f"H{line.head}", fontsize=6.5, color=INKS[1])
+        word.set_gid(line.path and arrow_name(line.path))
 
 
 def _height(lines: Sequence[Line]) -> float:
     """The height of a row in inches, by the most heads that one layer has in it."""
     layers = [line.layer for line in lines]
     return 0.1 + 0.11 * max(map(layers.count, layers))
-
-
-def _draw_row(
-    axes: Axes,
-    top: float,
-    name: str,
-    lines: Sequence[Line],
-    columns: dict[int, float],
-) -> None:
-    """A relation, and in every layer's column its heads, one below another."""
-    below = top - _height(lines)
-    middle = (top + below) / 2
-    axes.axhspan(below + 0.02, top - 0.02, color=BAND, lw=0)
-    write(axes, -0.08, middle, name, ha="right", fontsize=7)
-    for layer, x in columns.items():
-        here = [line for line in lines if line.layer == layer]
-        for i, line in enumerate(here):
-            y = middle + 0.11 * ((len(here) - 1) / 2 - i)
-            word = write(axes, x, y, f"H{line.head}", fontsize=6.5, color=INKS[1])
-            word.set_gid(line.path and arrow_name(line.path))
 
 
 def _heights(rows: Sequence[float]) -> list[float]:
@@ -503,7 +536,7 @@ def _idle_words(circuit: Circuit, layer: int) -> Iterator[str]:
             yield f"{count} {kind}" if n_heads > 1 else kind
 
 
-def write(axes: Axes, x: float, y: float, text: str, **look: object):
+def write(axes: Axes, x: float, y: float, text: str, **look: object) -> Text:
     """A text in the ink of figures."""
     look = {
         "fontsize": 8,

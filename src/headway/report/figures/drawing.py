@@ -66,7 +66,8 @@ def draw_runs(curves: Sequence[Curve], threshold: float) -> Figure:
     """Losses of several runs by step on a logarithmic axis, and the loss below which
     the task is solved.
     """
-    figure = Figure(figsize=(TEXT_WIDTH, 2.7), layout="constrained")
+    height = max(2.7, 0.16 * len(curves) + 0.8)
+    figure = Figure(figsize=(TEXT_WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
     log_scale(axes, "y")
     axes.axhline(threshold, **LEVEL)
