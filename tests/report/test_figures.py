@@ -12,7 +12,8 @@ from headway.relations import AttentionPath
 from headway.relations.roles import Cast
 from headway.replace import Circuit, Paths
 from headway.report.curves import dated
-from headway.report.figures.circuits import arrow_name, draw_circuit
+from headway.report.figures.circuits import draw_circuit
+from headway.report.figures.layers import arrow_name
 from headway.report.figures.saving import save_figures
 from headway.report.figures.style import (
     COLUMN_WIDTH,

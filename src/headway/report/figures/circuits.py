@@ -4,49 +4,49 @@ Three forms: between the roles of one chain, as on the page; a line for each pat
 of many paths that join no roles, a line for each relation with its heads by layer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
-from matplotlib.path import Path as Course
-from matplotlib.text import Text
 
 from headway.judge import Discovery
 from headway.judge.roles import Cast, joins_roles, places
 from headway.relations.paths import AttentionPath
 from headway.relations.roles import Place
 from headway.replace import Circuit
-from headway.report.figures.style import COLUMN_WIDTH, FAINT, INK, INKS, PAPER, styled
+from headway.report.figures.layers import (
+    ABOVE,
+    BEHIND,
+    BELOW,
+    LEFT,
+    RIGHT,
+    Layers,
+    Point,
+    arrow,
+    arrow_name,
+    heights_of,
+    n_layers,
+    write,
+)
+from headway.report.figures.lines import ByRelation, OnLines
+from headway.report.figures.style import COLUMN_WIDTH, FAINT, INKS, styled
 from headway.report.labels import shortened, typeset
-from headway.report.looks import NOTHING, Look, path_looks, symbol_colours
+from headway.report.looks import Look, symbol_colours
 from headway.tasks import Task
-
-LEFT, RIGHT, BELOW, ABOVE, EDGE = 0.66, 0.22, 0.46, 0.26, 0.05
-"""Margins, in inches."""
 
 WIDEST, NARROWEST = 0.72, 0.36
 """Inches between places."""
 
-ROW, LINE, EMPTY = 0.62, 0.27, 0.24
-"""Inches: of a layer between places, of a path or relation that has a line of its own,
-and of a layer without a useful head."""
+ROW = 0.62
+"""Inches of a layer."""
 
 MOST_LINES, MOST_LAYERS = 12, 8
 """Of more paths or layers, a line is that of a relation."""
 
-STRIPE, LANE, UNDER_TIP = 0.032, 0.045, 0.07
-"""Inches between stripes of an arrow, between uprights of a place, and from the end of
-a stripe to the tip that covers it."""
-
-ARROW = "-|>,head_length=4,head_width=2.2"
-BEHIND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
-BAND = "#f1f3f5"
-
-Point = tuple[float, float]
+STRIPE, LANE = 0.032, 0.045
+"""Inches between stripes of an arrow, and between uprights of a place."""
 
 
 @styled
@@ -66,79 +66,9 @@ def draw_circuit(shown: Discovery | Circuit, task: Task | Cast) -> Figure:
     circuit = shown if isinstance(shown, Circuit) else shown.circuit
     if joins_roles(task, circuit.paths):
         return BetweenPlaces(circuit, task).draw()
-    if len(circuit.paths) > MOST_LINES or _n_layers(circuit) > MOST_LAYERS:
+    if len(circuit.paths) > MOST_LINES or n_layers(circuit) > MOST_LAYERS:
         return ByRelation(circuit).draw()
     return OnLines(circuit, task).draw()
-
-
-class Layers:
-    """A circuit on axes in inches, layers upwards.
-
-    Attributes:
-        circuit: that is drawn.
-        task: the task it was found on, or its cast.
-        heights: of the stream before the first layer and after each.
-        across: from the first column to the last.
-        below: the margin below the first layer, in inches.
-        above: the margin above the last.
-    """
-
-    across: float
-    below, above = EDGE, EDGE
-
-    def __init__(self, circuit: Circuit, task: Task | Cast, heights: list[float]):
-        self.circuit = circuit
-        self.task = task
-        self.heights = heights
-        self.looks = path_looks(task, circuit.paths)
-
-    def axes(self) -> Axes:
-        """Axes in inches, with a band and a name for every layer."""
-        wide = LEFT + self.across + RIGHT
-        high = self.heights[-1]
-        figure = Figure(figsize=(wide, self.below + high + self.above))
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(-LEFT, wide - LEFT), ylim=(-self.below, high + self.above))
-        for layer in range(len(self.heights) - 1):
-            self._draw_layer(axes, layer)
-        return axes
-
-    def _draw_layer(self, axes: Axes, layer: int) -> None:
-        """A band behind a layer with useful heads, its name, and its idle heads; of
-        idle layers in a row one name.
-        """
-        bottom, top = self.heights[layer : layer + 2]
-        if bottom == top:
-            return
-        is_used = layer in self.circuit.useful_layers
-        last = layer
-        while self.heights[last + 1 : last + 3] == [top, top]:
-            last += 1
-        if is_used:
-            shape = {"xmin": (LEFT - 0.14) / (LEFT + self.across + RIGHT)}
-            axes.axhspan(bottom + 0.015, top - 0.015, **shape, color=BAND, lw=0)
-        middle = (bottom + top) / 2
-        if is_used:
-            self._name_layer(axes, layer, middle)
-            return
-        words = f"{layer}–{last} idle"
-        if last == layer:
-            words = f"{layer} {', '.join(_idle_words(self.circuit, layer))}"
-        look = {"ha": "right", "fontsize": 6.5, "color": FAINT}
-        write(axes, -0.2, middle, shortened(words, 16), **look)
-
-    def _name_layer(self, axes: Axes, layer: int, middle: float) -> None:
-        """The name of a layer with useful heads, above its idle heads."""
-        idle = shortened(", ".join(_idle_words(self.circuit, layer)), 20)
-        aside = 0.06 if idle else 0.0
-        write(axes, -0.2, middle + aside, f"layer {layer}", ha="right", fontsize=7.5)
-        look = {"ha": "right", "fontsize": 5.5, "color": FAINT}
-        write(axes, -0.2, middle - aside, idle, **look)
-
-    def has_several_heads(self, layer: int) -> bool:
-        """True if a layer has several heads, so that they need names."""
-        return sum(at == layer for at, _ in self.circuit.mechanisms) > 1
 
 
 @dataclass(frozen=True)
@@ -166,8 +96,8 @@ class BetweenPlaces(Layers):
     below, above = BELOW, ABOVE
 
     def __init__(self, circuit: Circuit, task: Task | Cast):
-        rows = [ROW * (at in circuit.useful_layers) for at in range(_n_layers(circuit))]
-        super().__init__(circuit, task, _heights(rows))
+        rows = [ROW * (at in circuit.useful_layers) for at in range(n_layers(circuit))]
+        super().__init__(circuit, task, heights_of(rows))
         self.places = places(task)
         gaps = max(1, len(self.places) - 1)
         fitting = (COLUMN_WIDTH - LEFT - RIGHT) / gaps
@@ -275,7 +205,7 @@ class BetweenPlaces(Layers):
             aside = STRIPE * (i - (len(colours) - 1) / 2)
             is_last = i == len(colours) - 1
             gid = arrow_name(path) if is_last else None
-            _arrow(axes, start, end, colour, gid, aside)
+            arrow(axes, start, end, colour, gid, aside)
         self._write_carried(axes, path, look, end)
 
     def _write_carried(
@@ -319,231 +249,3 @@ class BetweenPlaces(Layers):
             x -= 0.075 * len(word) + 0.04
         if self.task.hops:
             write(axes, x, y, "answers", ha="right", fontsize=7.5)
-
-
-@dataclass(frozen=True)
-class Line:
-    """What a useful head does, or one of the things.
-
-    Attributes:
-        layer: of the head.
-        head: its number in the layer.
-        words: its relation, or else its mechanism.
-        path: along that relation; None without one.
-    """
-
-    layer: int
-    head: int
-    words: str
-    path: AttentionPath | None
-
-
-def _lines(circuit: Circuit) -> list[Line]:
-    """A line for every path, and for every useful head without one."""
-    lines = list[Line]()
-    for layer, head in circuit.useful_heads:
-        paths = [path for path in circuit.paths if path.at == (layer, head)]
-        for path in paths:
-            lines.append(Line(layer, head, path.relation, path))
-        if not paths:
-            words = str(circuit.mechanisms[layer, head])
-            lines.append(Line(layer, head, words, None))
-    return lines
-
-
-class OnLines(Layers):
-    """A circuit whose paths join no roles: a line for each."""
-
-    def __init__(self, circuit: Circuit, task: Task | Cast):
-        self.lines = _lines(circuit)
-        rows = list[float]()
-        for layer in range(_n_layers(circuit)):
-            count = sum(line.layer == layer for line in self.lines)
-            rows.append(LINE * count + 0.08 * (count > 0))
-        super().__init__(circuit, task, _heights(rows))
-        longest = max((len(self.name(line)) for line in self.lines), default=0)
-        self.across = max(COLUMN_WIDTH - LEFT - RIGHT, 0.068 * longest)
-
-    def name(self, line: Line) -> str:
-        """A line in words, with its head where the layer has several."""
-        words = typeset(shortened(line.words, 60))
-        if self.has_several_heads(line.layer):
-            return f"H{line.head} · {words}"
-        return words
-
-    def draw(self) -> Figure:
-        """The figure."""
-        axes = self.axes()
-        numbers: dict[int, int] = {}
-        for line in self.lines:
-            number = numbers.get(line.layer, 0) + 1
-            numbers[line.layer] = number
-            y = self.heights[line.layer + 1] - LINE * number + 0.04
-            write(axes, 0.02, y + 0.085, self.name(line), ha="left", fontsize=6.5)
-            if line.path is not None:
-                colour = self.looks[line.path].colour
-                _arrow(axes, (0.0, y), (self.across, y), colour, arrow_name(line.path))
-        figure = axes.figure
-        assert isinstance(figure, Figure)
-        return figure
-
-
-class ByRelation:
-    """Heads by relation, a line each, and by layer, in columns.
-
-    A head with several relations stands in several lines; one without any, in that of
-    what it does.
-
-    Attributes:
-        rows: the lines of every relation, or of what a head does.
-        left: the width of their names, in inches.
-        columns: the middle of every layer's column.
-    """
-
-    def __init__(self, circuit: Circuit):
-        self.rows: dict[str, list[Line]] = {}
-        for line in _lines(circuit):
-            self.rows.setdefault(line.words, []).append(line)
-        names = map(self.name, self.rows)
-        self.left = 2 * EDGE + 0.062 * max(map(len, names), default=0)
-        layers = circuit.useful_layers
-        room = COLUMN_WIDTH - self.left - 2 * EDGE
-        self.gap = max(0.24, room / max(1, len(layers)))
-        self.columns = {layer: (i + 0.5) * self.gap for i, layer in enumerate(layers)}
-
-    def name(self, words: str) -> str:
-        """A relation as it is printed."""
-        return typeset(shortened(words, 34))
-
-    def draw(self) -> Figure:
-        """The figure."""
-        axes = self.axes()
-        write(axes, -0.08, ABOVE / 2, "layer", ha="right", fontsize=7)
-        for layer, x in self.columns.items():
-            write(axes, x, ABOVE / 2, str(layer), fontsize=7)
-        top = 0.0
-        for words, lines in self.rows.items():
-            self._draw_row(axes, top, self.name(words), lines)
-            top -= _height(lines)
-        figure = axes.figure
-        assert isinstance(figure, Figure)
-        return figure
-
-    def axes(self) -> Axes:
-        """Axes in inches, from the first row down and from the first column on."""
-        high = sum(map(_height, self.rows.values()))
-        right = self.gap * len(self.columns) + 2 * EDGE
-        figure = Figure(figsize=(self.left + right, high + ABOVE))
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(-self.left, right), ylim=(-high, ABOVE))
-        return axes
-
-    def _draw_row(
-        self, axes: Axes, top: float, name: str, lines: Sequence[Line]
-    ) -> None:
-        """A relation, and in every layer's column its heads, one below another."""
-        below = top - _height(lines)
-        middle = (top + below) / 2
-        axes.axhspan(below + 0.02, top - 0.02, color=BAND, lw=0)
-        write(axes, -0.08, middle, name, ha="right", fontsize=7)
-        for layer, x in self.columns.items():
-            here = [line for line in lines if line.layer == layer]
-            _write_heads(axes, x, middle, here)
-
-
-def _write_heads(axes: Axes, x: float, middle: float, lines: Sequence[Line]) -> None:
-    """Heads one below another."""
-    for i, line in enumerate(lines):
-        y = middle + 0.11 * ((len(lines) - 1) / 2 - i)
-        word = write(axes, x, y, f"H{line.head}", fontsize=6.5, color=INKS[1])
-        word.set_gid(line.path and arrow_name(line.path))
-
-
-def _height(lines: Sequence[Line]) -> float:
-    """The height of a row in inches, by the most heads that one layer has in it."""
-    layers = [line.layer for line in lines]
-    return 0.1 + 0.11 * max(map(layers.count, layers))
-
-
-def _heights(rows: Sequence[float]) -> list[float]:
-    """The heights of the stream before the first layer and after each.
-
-    Args:
-        rows: of every layer, its height; 0 of an idle one. Idle ones in a row share
-            one.
-    """
-    heights = [0.0]
-    for before, row in pairwise([1.0, *rows]):
-        heights.append(heights[-1] + (row or EMPTY * (before > 0)))
-    return heights
-
-
-def arrow_name(path: AttentionPath) -> str:
-    """The name of a path's group in the SVG."""
-    relation = "-".join(path.relation.replace("←", " ").split())
-    return f"arrow-{path.layer}-{path.head}-{relation}"
-
-
-def _arrow(
-    axes: Axes,
-    start: Point,
-    end: Point,
-    colour: int,
-    gid: str | None,
-    aside: float = 0.0,
-) -> None:
-    """A curve upwards to a tip; without a name of its own, the curve alone.
-
-    Args:
-        axes: in inches.
-        start: its foot.
-        end: its tip.
-        colour: its number.
-        gid: its name in the SVG.
-        aside: how far it is moved beside itself, to the right and below.
-    """
-    across = aside if end[0] > start[0] else -aside
-    middle = (start[1] + end[1]) / 2
-    points = [start, (start[0], middle), (end[0], middle), end]
-    codes = [Course.MOVETO, *[Course.CURVE4] * 3]
-    if start[1] == end[1]:
-        points, codes = [start, end], [Course.MOVETO, Course.LINETO]
-    points = [(x + across, y - aside) for x, y in points]
-    if gid is None:
-        points[-1] = (points[-1][0], end[1] - UNDER_TIP)
-    width = 1.2 if colour == NOTHING else 1.9
-    look = {"color": INKS[colour], "lw": width, "joinstyle": "miter", "zorder": 4}
-    patch = FancyArrowPatch(
-        path=Course(points, codes), arrowstyle=ARROW if gid else "-", **look
-    )
-    patch.set_gid(gid)
-    axes.add_patch(patch)
-
-
-def _n_layers(circuit: Circuit) -> int:
-    return 1 + max((layer for layer, _ in circuit.mechanisms), default=-1)
-
-
-def _idle_words(circuit: Circuit, layer: int) -> Iterator[str]:
-    """The kinds of a layer's heads without a path, the idle ones counted if it has
-    several.
-    """
-    n_heads = sum(at == layer for at, _ in circuit.mechanisms)
-    for kind, heads in sorted(circuit.idle_heads.items()):
-        count = sum(at == layer for at, _ in heads)
-        if count:
-            yield f"{count} {kind}" if n_heads > 1 else kind
-
-
-def write(axes: Axes, x: float, y: float, text: str, **look: object) -> Text:
-    """A text in the ink of figures."""
-    look = {
-        "fontsize": 8,
-        "color": INK,
-        "ha": "center",
-        "va": "center",
-        "zorder": 6,
-        **look,
-    }
-    return axes.text(x, y, text, **look)  # pyright: ignore[reportArgumentType]
