@@ -43,11 +43,11 @@ def test_a_curve_that_is_pointed_at_says_which_run_it_is(visit, sweep):
     curve = seen.page.locator(".chart .curve").first
     curve.scroll_into_view_if_needed()
     x, y = curve.evaluate("""(path) => {
-      const at = path.getPointAtLength(path.getTotalLength());
+      const at = path.getPointAtLength(0.97 * path.getTotalLength());
       const {x, y} = at.matrixTransform(path.getScreenCTM());
       return [x, y];
     }""")
-    seen.page.mouse.move(x - 0.5, y)
+    seen.page.mouse.move(x, y)
     seen.settle()
     told = seen.words(".chart text.read")
     assert told == "depth=1,n_layers=1,seed=0: 0.900 at step 30"

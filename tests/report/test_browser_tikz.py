@@ -47,7 +47,7 @@ def test_arrows_have_stripes_and_places_keep_symbols(visit, learnt, tmp_path):
     stripes = sum(max(1, len(path["carries"])) for path in paths)
     assert tikz.count("\\draw[->") == stripes
     assert re.search(r"\\draw\[headway\d!50", tikz)
-    assert "H0" not in tikz  # one head in each layer
+    assert "{H0}" not in tikz  # one head in each layer
 
 
 def test_it_is_as_wide_as_a_column_and_names_heads_where_there_are_several(
