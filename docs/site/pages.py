@@ -29,6 +29,9 @@ EXPERIMENTS = ("claims.Claim", "experiment.Experiment", "experiment.Group")
 LIVE = "images/demo.html"
 """The page of the demo's run, which the first page shows in a frame."""
 
+FILM = r"!\[[^\]]*\]\(images/circuit-emerges\.webp\)"
+PICTURE = r"!\[([^\]]*)\]\(images/gallery/([\w-]+)\.webp\)"
+
 ROOMS = {
     "headway.tasks": "Tasks",
     "headway.relations": "Relations",
@@ -43,6 +46,7 @@ ROOMS = {
     "headway.report": "Pages",
     "headway.recipes": "Recipes",
     "headway.report.figures.saving": "Figures",
+    "headway.report.figures.circuits": "Figures of circuits",
     "headway.report.figures.drawing": "Figures, one by one",
     "headway.report.figures.style": "The look of figures",
     "headway.training.files": "Files",
@@ -52,7 +56,7 @@ ROOMS = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are made."""
-    for name, text in {**made(ROOT), LIVE: live(ROOT)}.items():
+    for name, text in (made(ROOT) | live(ROOT)).items():
         if (known := files.get_file_from_path(name)) is not None:
             files.remove(known)
         files.append(File.generated(config, name, content=text))
@@ -70,6 +74,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     )
     outside = r"(?:\.\./)+(?:src|tests|results|benchmarks)[^)]*"
     markdown = re.sub(rf"\[([^\]]*)\]\({outside}\)", r"\1", markdown)
+    markdown = re.sub(PICTURE, to_live_page, markdown)
     return re.sub(r"\]\(([^):]*)\.ipynb\)", r"](\1.md)", markdown)
 
 
@@ -84,23 +89,35 @@ def made(root: Path) -> dict[str, str]:
 
 
 def first(root: Path) -> str:
-    """README.md below a live circuit, with links as they are from docs/; of links
-    elsewhere only the text stays."""
+    """README.md with a live circuit in the place of its film, and links as they are
+    from docs/; of links elsewhere only the text stays.
+    """
     text = (root / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
-    title, _, rest = re.sub(r"\[([^\]]*)\]\([A-Z]+\.md\)", r"\1", text).partition("\n")
+    text = re.sub(r"\[([^\]]*)\]\([A-Z]+\.md\)", r"\1", text)
     look = 'style="width: 100%; height: 560px; border: 0"'
     frame = (
         f'<iframe src="{LIVE}?embed=circuit" title="a circuit, live" {look}></iframe>'
     )
-    return f"{title}\n\n{frame}\n\n[The whole page]({LIVE})\n{rest}"
+    return re.sub(FILM, f"{frame}\n\n[The whole page]({LIVE})", text, count=1)
 
 
-def live(root: Path) -> str:
-    """The page of the demo's run, drawn by the app of today from the data that are
-    kept.
+def live(root: Path) -> dict[str, str]:
+    """The pages of runs whose data are kept, drawn by the app of today, by their place
+    in docs/.
     """
-    data = json.loads((root / "docs/site/demo.json").read_text(encoding="utf-8"))
-    return html(ADAPTER.validate_python(data))
+    pages: dict[str, str] = {}
+    for kept in (root / "docs/site").glob("*.json"):
+        data = json.loads(kept.read_text(encoding="utf-8"))
+        pages[f"images/{kept.stem}.html"] = html(ADAPTER.validate_python(data))
+    return pages
+
+
+def to_live_page(picture: re.Match[str]) -> str:
+    """A picture of the gallery, which leads to the page of its run if that is kept."""
+    name = picture[2]
+    if not (ROOT / f"docs/site/{name}.json").is_file():
+        return picture[0]
+    return f"[{picture[0]}](images/{name}.html)"
 
 
 def verbs(root: Path) -> str:

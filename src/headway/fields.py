@@ -385,6 +385,8 @@ def short_names(fields: Sequence[str]) -> dict[str, str]:
 
 
 def natural(name: str) -> list[Any]:
-    """A key by which `seed=10` comes after `seed=9`."""
-    parts = re.split(r"([0-9]+)", name)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+    """A key by which `seed=10` comes after `seed=9`, and `rate=0.01` after
+    `rate=0.003`.
+    """
+    parts = re.split(r"([0-9]+(?:\.[0-9]+)?)", name)
+    return [float(part) if i % 2 else part for i, part in enumerate(parts)]

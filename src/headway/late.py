@@ -13,6 +13,12 @@ class Shown:
     def _repr_html_(self) -> str:
         return import_module("headway.report.cells").cell(self)
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """The same, and the text as it is printed, which exporters without HTML set in
+        a fixed pitch.
+        """
+        return {"text/html": self._repr_html_(), "text/plain": str(self)}
+
 
 def late(
     package: str, homes: Mapping[str, str]

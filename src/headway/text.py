@@ -10,25 +10,37 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def width() -> int:
-    """Columns to write in: those of the terminal, at most 80 and at least 24."""
-    return max(24, min(80, shutil.get_terminal_size().columns))
+    """Columns to write in: those of the terminal, at most 120 and at least 24."""
+    return max(24, min(120, shutil.get_terminal_size().columns))
 
 
-def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
+UNBROKEN = "\xa0"
+"""A space at which no line is broken."""
+
+
+def wrapped(
+    text: str, first: str = "", rest: str = "  ", whole: Iterable[str] = ()
+) -> list[str]:
     """A sentence as lines, none wider than the terminal.
 
     Args:
         text: the sentence.
         first: in front of the first line.
         rest: in front of all others.
+        whole: names in it that are not broken, if a line has room for them.
     """
-    return textwrap.wrap(
+    room = width() - len(rest)
+    for name in sorted(whole, key=len, reverse=True):
+        if len(name) < room:
+            text = text.replace(name, name.replace(" ", UNBROKEN))
+    lines = textwrap.wrap(
         text,
         width(),
         initial_indent=first,
         subsequent_indent=rest,
         break_on_hyphens=False,
     )
+    return [line.replace(UNBROKEN, " ") for line in lines]
 
 
 def command(*words: object) -> str:
@@ -52,15 +64,17 @@ def enumerated(things: Iterable[object], word: str = "and") -> str:
     return f"{', '.join(first)} {word} {last}" if first else last
 
 
-def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], sides: str, indent: int = 0) -> list[str]:
     """Rows of cells as lines of columns, narrower where the terminal is.
 
     Args:
         rows: all of as many cells.
         sides: `<` or `>` for every column.
+        indent: columns that are taken before each line.
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    free, n_gaps = width() - sum(widths), len(widths) - 1
+    free = width() - indent - sum(widths)
+    n_gaps = len(widths) - 1
     gap = " " if n_gaps <= free < 2 * n_gaps else "  "
     line = gap.join(f"{{:{side}{w}}}" for side, w in zip(sides, widths, strict=True))
     return [line.format(*row).rstrip() for row in rows]

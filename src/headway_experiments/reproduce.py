@@ -168,7 +168,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 
     Returns: the SVG files. The same folders give the same bytes.
     """
-    from headway.report.figures.style import save_both
+    from headway.report.figures.style import save_all
 
     results, _ = gathered(experiment, scale, folder)
     saved = []
@@ -176,7 +176,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
         return saved
     require_writable(folder / "figures")
     for name, (title, figure) in experiment.draw(*results).items():
-        saved.append(save_both(figure, folder / "figures" / name, title))
+        saved.append(save_all(figure, folder / "figures" / name, title))
     return saved
 
 

@@ -402,14 +402,6 @@ def test_a_picture_is_kept_at_twice_its_size(visit, learnt, tmp_path):
     assert int.from_bytes(png[20:24]) == 2 * box["height"]
 
 
-def test_a_drawing_for_latex_is_kept(visit, learnt, tmp_path):
-    tikz = visit(learnt).kept("TikZ", tmp_path)
-    paths = data_of(learnt)["circuit"]["paths"]
-    assert tikz.count("\\draw") == sum(len(path["cells"][0]) for path in paths)
-    for part in ("\\begin{tikzpicture}", "{layer 1}", "{headway1}{RGB}{10,96,184}"):
-        assert part in tikz
-
-
 def test_curves_are_kept_as_csv(visit, learnt, tmp_path):
     text = visit(learnt).kept("CSV", tmp_path)
     head, *rows = csv.reader(io.StringIO(text))

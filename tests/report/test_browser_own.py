@@ -254,3 +254,43 @@ def test_an_embedded_circuit_reports_its_height(browser, heads, tmp_path):
     scrolls = "document.documentElement.scrollHeight - innerHeight"
     assert page.frames[1].evaluate(scrolls) <= 0
     page.close()
+
+
+@pytest.fixture(scope="module")
+def tabled(tmp_path_factory):
+    """The page of a circuit of a path and a head by table."""
+    folder = tmp_path_factory.mktemp("tabled")
+    paths = {(0, 0): ("2 back",)}
+    run = with_heads(folder / "tabled", TwoPlacesBack(), 2, paths, [(1, 1)])
+    return written(run, folder)
+
+
+def test_a_head_by_table_is_drawn_as_a_grid_with_its_numbers(visit, tabled):
+    seen = visit(tabled)
+    (grid,) = data_of(tabled)["grids"]
+    maps = seen.page.locator("#by-table ~ .maps").first
+    told = maps.locator(".value").all_text_contents()
+    shown = [value for row in grid["values"] for value in row if value >= 0.005]
+    assert told == [f"{value:.2f}" for value in shown]
+    assert f"the {grid['by']} that reads" in maps.text_content()
+
+
+def test_what_a_cell_of_a_grid_says(visit, tabled):
+    seen = visit(tabled)
+    (grid,) = data_of(tabled)["grids"]
+    cells = seen.page.locator("#by-table ~ .maps .cells").first
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    seen.page.mouse.move(box["x"] + 4, box["y"] + box["height"] - 4)
+    seen.settle()
+    last, first = grid["names"][-1], grid["names"][0]
+    told = seen.words("#by-table ~ p output")
+    assert told.startswith(f"L1.H1: {grid['by']} {last} reads {grid['by']} {first}: ")
+
+
+def test_the_first_screen_leads_to_the_grids(visit, tabled):
+    seen = visit(tabled)
+    assert "L1.H1 attends by table" in seen.words(".says p >> nth=0")
+    seen.page.get_by_role("button", name="What they look at").click()
+    seen.settle()
+    assert seen.page.locator("#by-table").bounding_box()["y"] < 100

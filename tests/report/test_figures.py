@@ -5,23 +5,40 @@ from xml.etree import ElementTree
 import pytest
 
 from headway import HeadwayError, figure
+from headway.dynamics import saved_timeline
+from headway.find import discover
 from headway.judge import Discovery
-from headway.report.figures.drawing import arrow_name, draw_circuit
+from headway.relations import AttentionPath
+from headway.relations.roles import Cast
+from headway.replace import Circuit, Paths
+from headway.report.curves import dated
+from headway.report.figures.circuits import draw_circuit
+from headway.report.figures.layers import arrow_name
 from headway.report.figures.saving import save_figures
-from headway.report.figures.style import svg_bytes
+from headway.report.figures.style import (
+    COLUMN_WIDTH,
+    TEXT_WIDTH,
+    png_bytes,
+    svg_bytes,
+)
+from headway.report.looks import COLOURS, path_looks
+from headway.tasks import Retrieval
 from headway.training import Run
+
+R = ("previous token", "2 back", "first position")
 
 ALL = {"losses", "circuit", "emergence", "attention"}
 
 
-def test_every_figure_is_there_in_both_formats(run):
+def test_every_figure_is_there_in_all_formats(run):
     saved = save_figures(run)
     assert set(saved) == ALL
     for path in saved.values():
         assert path.parent == run.folder / "figures"
         ElementTree.fromstring(path.read_bytes())
         assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    assert len(list((run.folder / "figures").iterdir())) == 2 * len(ALL)
+        assert path.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+    assert len(list((run.folder / "figures").iterdir())) == 3 * len(ALL)
 
 
 def test_only_what_the_folder_has_data_for(unfinished, tmp_path):
@@ -45,10 +62,76 @@ def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
 def test_the_circuit_has_an_arrow_for_every_path(run, other):
     for each in (run, other):
         discovery = Discovery.from_json(each.read("circuit.json"))
-        svg = svg_bytes(draw_circuit(discovery, each.task, "title"), "title").decode()
+        svg = svg_bytes(draw_circuit(discovery, each.task), "title").decode()
         arrows = re.findall(r'id="arrow-(\d+)-(\d+)-([^"]+)"', svg)
         paths = discovery.circuit.paths
         assert {f"arrow-{'-'.join(arrow)}" for arrow in arrows} == set(
             map(arrow_name, paths)
         )
         assert len(arrows) == len(paths)
+
+
+HEADS = {
+    (layer, head): Paths(frozenset([R[head % 3]]))
+    for layer in range(6)
+    for head in range(4)
+}
+
+
+def size_of(figure):
+    return tuple(figure.get_size_inches())
+
+
+def test_a_circuit_is_as_wide_as_a_column_and_has_no_title(solved, tmp_path):
+    found = discover(solved, sequences=64, trials=False)
+    drawn = draw_circuit(found, solved.task)
+    assert size_of(drawn)[0] <= COLUMN_WIDTH
+    task = Retrieval(depth=3, n_chains=2)
+    assert size_of(draw_circuit(Circuit({}), task))[0] == pytest.approx(COLUMN_WIDTH)
+    told = [text.get_text() for text in drawn.axes[0].texts]
+    assert "answers" in told
+    assert not any("loss" in text or re.match(r"H\d", text) for text in told)
+
+
+def test_heads_are_named_where_a_layer_has_several():
+    circuit = Circuit({(0, 0): HEADS[0, 0], (0, 1): HEADS[0, 1], (1, 0): HEADS[1, 0]})
+    told = [text.get_text() for text in draw_circuit(circuit, Cast(())).axes[0].texts]
+    assert {f"H0 · {R[0]}", f"H1 · {R[1]}", R[0]} <= set(told)
+
+
+def test_many_heads_are_grouped_by_relation():
+    drawn = draw_circuit(Circuit(dict(HEADS)), Cast(()))
+    told = [text.get_text() for text in drawn.axes[0].texts]
+    assert [text for text in told if text in R] == [*R]
+    gids = {text.get_gid() for text in drawn.axes[0].texts}
+    assert {arrow_name(path) for path in Circuit(dict(HEADS)).paths} <= gids
+    assert size_of(drawn)[0] == pytest.approx(COLUMN_WIDTH)
+
+
+def test_an_arrow_has_a_stripe_for_every_symbol_and_places_keep_some():
+    paths = ["L0.H0 s2←s1", "L0.H0 s4←s3", "L1.H0 s0←s2", "L1.H0 s0←s4"]
+    relations = [AttentionPath.parse(path) for path in paths]
+    heads = {
+        (layer, 0): Paths(frozenset(p.relation for p in relations if p.layer == layer))
+        for layer in range(2)
+    }
+    task = Retrieval(depth=2, n_chains=2)
+    axes = draw_circuit(Circuit(heads), task).axes[0]
+    looks = path_looks(task, relations)
+    stripes = sum(max(1, len(look.carries)) for look in looks.values())
+    assert len(axes.patches) - 2 == stripes  # a band a layer
+    uprights = [line for line in axes.lines if line.get_alpha() == 0.5]
+    assert uprights
+    assert {line.get_color() for line in uprights} <= {*COLOURS}
+
+
+def test_the_baseline_has_the_colour_of_no_path(finished):
+    _, without = dated(saved_timeline(finished), finished.task)
+    assert without[-1].name == "nothing cut"
+    assert without[-1].colour not in {curve.colour for curve in without[:-1]}
+
+
+def test_pictures_have_three_hundred_dots_an_inch(finished):
+    drawn = figure(finished, "losses")
+    width = int.from_bytes(png_bytes(drawn)[16:20])
+    assert width == pytest.approx(300 * TEXT_WIDTH, abs=2)

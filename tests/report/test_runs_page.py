@@ -9,6 +9,7 @@ import statistics
 from pathlib import Path
 
 import pytest
+from many_runs import LOSSES, a_sweep, config_of, made
 from pages import page_data, table
 
 from commands import refused
@@ -17,7 +18,6 @@ from headway.fields import to_json
 from headway.judge import Discovery
 from headway.judge.flows import least_layers
 from headway.judge.verdict import verdicts
-from headway.models import TransformerConfig
 from headway.relations import AttentionPath
 from headway.replace import compare
 from headway.report.circuit import path_key
@@ -26,67 +26,13 @@ from headway.report.runs import write_runs
 from headway.tasks import Retrieval
 from headway.terminal import cli
 from headway.text import rounded
-from headway.training import Run, RunConfig
-
-LOSSES = {
-    (1, 1): (0.9, 0.8),
-    (1, 2): (0.01, 0.02),
-    (2, 1): (0.7, 0.6),
-    (2, 2): (0.5, 0.04),
-}
-"""Of two seeds each, by depth and layers."""
-
-
-def made(
-    folder: Path, config: RunConfig, losses: list[dict[str, float]], **outcome
-) -> Run:
-    """A run that was evaluated every 10 steps with these partial losses, and ended
-    so.
-    """
-    run = Run.create(folder, config)
-    lines = []
-    for number, partial in enumerate(losses, start=1):
-        loss = statistics.mean(partial.values())
-        line = {
-            "step": 10 * number,
-            "train_loss": loss,
-            "val_loss": loss,
-            "partial": partial,
-        }
-        lines.append(json.dumps({**line, "seconds": 1.5 * number}) + "\n")
-    (folder / "metrics.jsonl").write_text("".join(lines))
-    if outcome:
-        end = json.loads(lines[-1]) if lines else {"step": 0, "seconds": 0.0}
-        run.write(
-            "outcome.json", {"step": end["step"], "seconds": end["seconds"], **outcome}
-        )
-    return run
-
-
-def config_of(depth: int, layers: int, seed: int) -> RunConfig:
-    model = TransformerConfig(n_layers=layers, d_model=16)
-    return RunConfig(Retrieval(depth=depth, n_chains=2), model, seed=seed)
+from headway.training import Run
 
 
 @pytest.fixture
 def sweep(tmp_path) -> Path:
-    """Depths 1 and 2 with one and two layers, two seeds each, all done; hops learnt at
-    step 15.
-    """
-    folder, plan = tmp_path / "both", {}
-    for (depth, layers), losses in LOSSES.items():
-        for seed, loss in enumerate(losses):
-            name = f"depth={depth},n_layers={layers},seed={seed}"
-            config = config_of(depth, layers, seed)
-            hops = [f"x_{i}" for i in range(1, depth + 1)]
-            partial = [dict.fromkeys(hops, 0.75), dict.fromkeys(hops, 0.25)]
-            partial += [dict.fromkeys(hops, loss)]
-            made(folder / name, config, partial, status="done", val_loss=loss)
-            plan[name] = to_json(config)
-    (folder / "plan.json").write_text(
-        json.dumps({"format": 1, "name": "both", "runs": plan})
-    )
-    return folder
+    """Eight runs by depth, layers and seed."""
+    return a_sweep(tmp_path / "both")
 
 
 @pytest.fixture
@@ -130,9 +76,10 @@ def test_every_run_is_there(sweep):
         data["summary"]
     )
     head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
-    assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
+    fields = ["depth", "n_layers", "seed"]
+    assert head[:6] == ["run", "status", "validation loss", *fields]
     expected = [
-        [f"depth={d},n_layers={n},seed={s}", "done", str(d), str(n), str(s), loss]
+        [f"depth={d},n_layers={n},seed={s}", "done", loss, str(d), str(n), str(s)]
         for (d, n), losses in LOSSES.items()
         for s, loss in enumerate(losses)
     ]
@@ -140,16 +87,20 @@ def test_every_run_is_there(sweep):
     assert {row[head.index("steps")] for row in rows} == {30}
     solved = head.index("step below 0.05")
     assert [row[solved] for row in rows] == [
-        30 if row[5] < 0.05 else None for row in rows
+        30 if row[2] < 0.05 else None for row in rows
     ]
     assert data["tables"][0]["keys"] == [row[0] for row in expected]
     (learnt,) = [
         one for one in data["sections"] if one["title"] == "When hops were learnt"
     ]
-    assert learnt["tables"][0]["rows"][0][2:] == [15] * (3 + len(rows))
-    assert {curve["name"] for curve in data["curves"]} == {"depth = 1", "depth = 2"}
+    assert learnt["tables"][0]["rows"][0][2:] == [15] * 3
+    for varied in data["fields"]:
+        told = [varied["values"][number] for number in varied["of"]]
+        assert told == [row[head.index(varied["name"])] for row in rows]
+    assert [varied["name"] for varied in data["fields"]] == fields
+    assert data["title"] == "both: retrieval by depth, n_layers and seed"
     ends = [curve["points"][-1] for curve in data["curves"]]
-    assert sorted(ends) == sorted([30, row[5]] for row in expected)
+    assert sorted(ends) == sorted([30, row[2]] for row in expected)
 
 
 def test_seeds_are_not_averaged_away(sweep):
@@ -197,7 +148,7 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
         "1 cannot be read."
     )
     assert data["summary"][0].startswith(counts)
-    first, second, third, *_, waiting, why = data["sections"][0]["sentences"]
+    first, second, third, *_, waiting, why = data["lacking"]
     assert (
         "Training failed: <i>nan</i> & so. The circuit has not been looked for yet: "
         in first
@@ -335,7 +286,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
     (tmp_path / "there").mkdir()
     cli.main(["report", "a", "b", "--out", "there/page.html"])
     text = Path("there/page.html").read_text()
-    assert "<title>a and b — comparison</title>" in text
+    assert "<title>a and b: retrieval D=1, one setting — comparison</title>" in text
     assert not (tmp_path / "a" / "report.html").exists()
 
 

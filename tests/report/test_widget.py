@@ -141,3 +141,26 @@ def test_a_run_that_cannot_be_read_says_why(run, content):
     words, pictures = shown(run)
     assert "metrics.jsonl, line 1" in words
     assert pictures == 0
+
+
+def test_a_timeline_has_the_colours_of_the_page_and_no_empty_panel(finished):
+    from headway.dynamics import emergence
+    from headway.report.figures.style import INKS
+    from headway.report.run import run_page
+
+    timeline = emergence(finished, sequences=8)
+    drawn = cells._figure(timeline)
+    assert all(axes.lines for axes in drawn.axes)
+    page = run_page(headway.report.Findings.of(finished))
+    colours = {INKS[curve.colour] for curve in page.along}
+    lines = [line for line in drawn.axes[0].lines if line.get_label()[0] != "_"]
+    assert {line.get_color() for line in lines} == colours
+
+
+def test_no_line_of_a_table_ends_the_markup_and_plain_text_is_the_printed_one(finished):
+    found = saved_discovery(finished)
+    assert "\n" not in cell(found)
+    assert "\n\n" in html.unescape(cell(found))
+    formatters = pytest.importorskip("IPython.core.formatters")
+    shown, _ = formatters.DisplayFormatter().format(found)
+    assert shown == {"text/html": cell(found), "text/plain": str(found)}

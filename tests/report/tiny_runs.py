@@ -1,5 +1,6 @@
 """Runs that take a moment, of a task of every kind."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from headway.judge.evidence import Trial
 from headway.models import TransformerConfig
 from headway.relations import Relation
 from headway.replace import Circuit, Head, Mechanism, Paths, Uniform
+from headway.replace.mechanism import Tabled
 from headway.tasks import Conditional, Hops, Retrieval, Task, task_in
 from headway.training import Run, RunConfig, TrainingConfig, train
 from headway_experiments.arena import Labelled
@@ -80,12 +82,19 @@ def taken_apart(folder: Path, config: RunConfig) -> Run:
 
 
 def with_heads(
-    folder: Path, task: Task, n_heads: int, paths: dict[Head, tuple[str, ...]]
+    folder: Path,
+    task: Task,
+    n_heads: int,
+    paths: dict[Head, tuple[str, ...]],
+    tabled: Sequence[Head] = (),
 ) -> Run:
-    """A run of two layers that learnt nothing, with such paths given as its circuit."""
+    """A run of two layers that learnt nothing, with such paths given as its circuit,
+    and heads by table.
+    """
     run = train(tiny_config(task, n_heads=n_heads), folder)
     given = dict[Head, Mechanism]((head, Uniform()) for head in heads_of(run))
     given |= {head: Paths(frozenset(names)) for head, names in paths.items()}
+    given |= {head: Tabled() for head in tabled}
     found = discover(run, circuit=Circuit(given), threshold=ANY_LOSS, sequences=8)
     run.write("circuit.json", found.to_json())
     return run

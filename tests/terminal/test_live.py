@@ -48,9 +48,9 @@ def test_a_terminal_shows_the_losses_of_every_hop(tiny):
         progress.display.show("the last", at_once=True)
     lines = page.getvalue().splitlines()
     assert any(
-        "step      3/12  loss 0.100  x_1 0.020  x_2 0.800  10 ex/s" in x for x in lines
+        "step      3/12  loss 0.100  x_1 0.0200  x_2 0.800  10 ex/s" in x for x in lines
     )
-    assert any(line.rstrip().endswith(" x_1 ▂ 0.020") for line in lines)  # logarithmic
+    assert any(line.rstrip().endswith(" x_1 ▂ 0.0200") for line in lines)  # logarithmic
     assert any(
         f"at most {round(9 * tiny.training.batch_size / 10)} s left" in x for x in lines
     )
@@ -76,7 +76,7 @@ def test_a_fixed_training_set_has_its_accuracy_and_a_curve(tiny):
         "loss 0.100, accuracy 50.0%, on the training set 90.0%" in line
         for line in lines
     )
-    assert any(line.rstrip().endswith("training set ▂ 0.020") for line in lines)
+    assert any(line.rstrip().endswith("training set ▂ 0.0200") for line in lines)
 
 
 def test_a_file_has_a_line_every_tenth_evaluation(tiny, capsys):
@@ -139,7 +139,7 @@ def test_every_end_is_a_line_and_now_and_then_what_runs(tiny, capsys):
         "3 runs, 1 done before",
         f"… {second} step 0/12",
         f"1/3  {third}  lost, will be resumed: ended by SIGKILL",
-        f"2/3  {second}  done  step 12  loss 0.5000",
+        f"2/3  {second}  done  step 12  loss 0.500",
         f"3/3  {third}  failed  it broke",
     ]
 

@@ -1,5 +1,7 @@
 """The findings of the demo on one screen."""
 
+import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +10,14 @@ import pytest
 
 from headway.dynamics import emergence
 from headway.find import discover, every_circuit
-from headway.judge import THRESHOLD
+from headway.judge import THRESHOLD, Discovery
 from headway.judge.by_exchange import Cost
+from headway.judge.text import of_discovery, path_table
 from headway.relations.paths import AttentionPath
 from headway.replace import Circuit, Uniform
-from headway.terminal import print_summary
+from headway.terminal import print_discovery, print_summary
 from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
+from headway.text import rounded, width, wrapped
 from headway.training import Run
 
 
@@ -27,7 +31,8 @@ def findings(solved, tmp_path_factory):
     return run, found, emergence(run, found, sequences=8), every_circuit(run)
 
 
-def test_the_findings_fit_one_screen(findings, capsys):
+def test_the_findings_fit_one_screen(findings, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     run, found, timeline, every = findings
     print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
     lines = capsys.readouterr().out.splitlines()
@@ -38,10 +43,11 @@ def test_the_findings_fit_one_screen(findings, capsys):
     first = next(line["step"] for line in run.metrics() if line["val_loss"] < THRESHOLD)
     assert "1 Trained 3 layers × 1 head, width 32, seed 1: 500 steps" in said
     assert f"; solved (below 0.05) from step {first} curriculum" in said
-    assert f"validation MSE {run.metrics()[-1]['val_loss']:.4f}" in said
+    assert f"validation MSE {rounded(run.metrics()[-1]['val_loss'])}" in said
     assert "curriculum implicit 2 Circuit all 3 heads" in said
     assert (
-        f"2 Circuit all 3 heads replaced: MSE {found.replaced_loss:.4f} (thres" in said
+        f"2 Circuit all 3 heads replaced: MSE {rounded(found.replaced_loss)} (thres"
+        in said
     )
     for path in found.circuit.paths:
         assert any(line.strip().startswith(f"{path} ") for line in lines)
@@ -82,9 +88,8 @@ def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):
     assert max(map(len, out.splitlines())) <= 60
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
         cost = found.evidence.judgement.paths[n.path].most
-        row = (
-            f"{n.path} {n.attention:.2f} {cost:.2f} {n.loss:.3f} {history.emerged:.0f}"
-        )
+        numbers = f"{n.attention:.2f} {cost:.2f} {rounded(n.loss)}"
+        row = f"{n.path} {numbers} {history.emerged:.0f}"
         assert row in " ".join(out.split())
 
 
@@ -120,3 +125,53 @@ def test_what_is_said_of_other_circuits_is_what_was_found(findings):
     assert said_of_every(one).startswith("1 minimal circuit among ")
     partly = replace(one, searched=len(every.candidates) - 1)
     assert "not all sets were judged" in said_of_every(partly)
+
+
+LONG = "after latest same token if a token of the first ten stands before it"
+
+
+def with_long_relation(found):
+    """A discovery whose first path has a relation of many words."""
+    written = json.dumps(found.to_json(), ensure_ascii=False)
+    return Discovery.from_json(json.loads(written.replace("s2←s1", LONG)))
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_relation_is_broken_where_a_line_has_room_for_it(
+    findings, monkeypatch, columns
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, found, *_ = findings
+    lines = path_table(with_long_relation(found))
+    assert max(map(len, lines)) <= columns
+    whole = [line for line in lines if f"L0.H0 {LONG}" in line]
+    assert bool(whole) == (columns > len(LONG) + 6)
+
+
+def test_a_sentence_keeps_names_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = wrapped(
+        "it looks at the token that is the same token", whole=["same token"]
+    )
+    assert lines == ["it looks at the token that is the", "  same token"]
+    assert wrapped("x" * 30 + " the same token", whole=["same token"])[-1].endswith(
+        "same token"
+    )
+
+
+@pytest.mark.parametrize(("asked", "wide"), [(200, 120), (100, 100), (10, 24)])
+def test_lines_are_as_wide_as_the_terminal(monkeypatch, asked, wide):
+    monkeypatch.setenv("COLUMNS", str(asked))
+    assert width() == wide
+
+
+def test_verdicts_have_colours_where_there_are_some(findings, capsys, monkeypatch):
+    _, found, *_ = findings
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_discovery(found, Path("runs/x"))
+    assert re.search(r"\x1b\[32myes\x1b\[0m", capsys.readouterr().out)
+    monkeypatch.delenv("FORCE_COLOR")
+    print_discovery(found, Path("runs/x"))
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out == of_discovery(found, Path("runs/x")) + "\n"

@@ -201,7 +201,7 @@ def test_both_accuracies_are_said(run):
     assert accuracy_text(last) == said
     assert said in " ".join(str(run).split())
     vectors = {"training_set": {"loss": 0.25, "partial": {"x_1": 0.25}}}
-    assert accuracy_text(vectors) == ", on the training set 0.2500"
+    assert accuracy_text(vectors) == ", on the training set 0.250"
 
 
 def test_a_search_for_circuits_sees_what_is_held_out(run):

@@ -270,6 +270,6 @@ def test_a_run_says_how_it_ended_and_its_losses(
     *lines, last = str(run).splitlines()
     assert max(map(len, lines)) <= 60
     assert last == f"run   {run.folder}"
-    hops = " ".join(f"{hop} 0.7500" for hop in run.task.hops)
+    hops = " ".join(f"{hop} 0.750" for hop in run.task.hops)
     whole = " ".join(" ".join(lines).split())
-    assert told.format(losses=f"validation MSE 0.7500 ({hops})") in whole
+    assert told.format(losses=f"validation MSE 0.750 ({hops})") in whole

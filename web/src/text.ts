@@ -14,13 +14,19 @@ export function whole(value: number | null | undefined): string {
   return value === null || value === undefined ? "—" : grouped.format(value);
 }
 
+/** Words as a list in a sentence. */
+export function enumerated(words: string[]): string {
+  return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join("");
+}
+
 /** A place as it is printed, its number lowered. */
 export function lowered(role: string): string {
   return role.replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[+digit]);
 }
 
-/** The colour of a symbol; -1 stands for nothing new. */
+/** The colour of a symbol; -1 stands for nothing new, -2 for what is compared with. */
 export function ink(colour: number): string {
+  if (colour === -2) return "var(--soft)";
   return colour < 0 ? "var(--nothing)" : `var(--c${colour % 7})`;
 }
 

@@ -1,6 +1,7 @@
 import type { CircuitPath, Curve, RunPage } from "../data";
 import { wayTo } from "./circuit";
 import type { Edge, Example, Prepared } from "./run";
+import { enumerated } from "./text";
 
 /** The state that a notebook's widget and the page share. */
 export interface Traits {
@@ -49,6 +50,14 @@ export class View {
 
   get paths(): CircuitPath[] {
     return this.run.circuit?.paths ?? [];
+  }
+
+  /** The heads that attend by table, in a sentence; empty if there are none. */
+  get byTable(): string {
+    const names = (this.run.circuit?.tables ?? []).map(([layer, head]) => `L${layer}.H${head}`);
+    if (!names.length) return "";
+    return `${enumerated(names)} ${names.length > 1 ? "attend" : "attends"} by table: no relation in`
+      + " words tells where.";
   }
 
   get example(): Example | null {

@@ -9,7 +9,7 @@ never depend on it.
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from torch import Tensor
 from headway.dynamics.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.fields import Finding, NotBelowZero, NotNegative, require_allowed
-from headway.judge.discovery import Discovery, given_or_own, missing
+from headway.judge.discovery import Discovery, given_or_own, missing, standing_of
 from headway.late import Shown
 from headway.models import attention_patterns
 from headway.relations.paths import AttentionPath
@@ -80,6 +80,7 @@ class Timeline(Finding, Shown):
         hops: the step at which each partial loss first passes below 0.5, interpolated
             between evaluations; None if it never does.
         sequences: how many held-out sequences attention and losses are averaged over.
+        standing: the task's roles, as a `Discovery` has them; empty if it has none.
     """
 
     FILE: ClassVar[str] = "emergence.json"
@@ -89,6 +90,7 @@ class Timeline(Finding, Shown):
     paths: list[PathHistory]
     hops: dict[str, NotBelowZero | None]
     sequences: Counted
+    standing: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def is_of(self, discovery: Discovery) -> bool:
         """True if it is about the circuit that was discovered."""
@@ -220,7 +222,8 @@ def _dated(
     whole, *without = map(list, zip(*losses, strict=True))
     curves = zip(circuit.paths, zip(*attention, strict=True), without, strict=True)
     histories = [_history(steps, whole, *curve) for curve in curves]
-    return Timeline(steps, whole, histories, learnt or {}, sequences)
+    hops = learnt or {}
+    return Timeline(steps, whole, histories, hops, sequences, standing_of(task))
 
 
 def _attention_along(

@@ -7,6 +7,7 @@ rows of which nothing depends do not hide what a head does in the others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 
@@ -114,9 +115,7 @@ class _Looking:
     def at(self, head: Head, mechanism: Mechanism, rows: AttentionRows) -> Look:
         """A look at a head, given the rows of its attention that matter."""
         is_table = isinstance(mechanism, Tabled)
-        names = (
-            sorted(mechanism.relations) if isinstance(mechanism, Paths) else list[str]()
-        )
+        names = relations_of(mechanism)
         pattern = mechanism if is_table else Paths(frozenset(names))
         told = self.patterns.dense(pattern, head)[rows.sequence, rows.query].float()
         common = rows.own.minimum(told)
@@ -164,6 +163,11 @@ class _Looking:
         return by_token(*about) if split_of(even, odd) and split_of(odd, even) else {}
 
 
+def relations_of(mechanism: Mechanism) -> list[str]:
+    """The relations that a head attends along, by name; perhaps none."""
+    return sorted(mechanism.relations) if isinstance(mechanism, Paths) else []
+
+
 def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
     """Every head in words: what it looks at, how surely, and what remains unexplained.
 
@@ -176,7 +180,8 @@ def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
         if look.head in useful or not faithful:
             lines += _of_look(look, circuit.mechanisms[look.head], faithful)
         elif _is_named(look):
-            lines += wrapped(f"{name_of(look.head)} (idle): {_rest_of(look)}")
+            said = f"{name_of(look.head)} (idle): {_rest_of(look)}"
+            lines += wrapped(said, whole=look.rest)
     return lines
 
 
@@ -194,7 +199,9 @@ def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
     said = f"{head}: {look.explained:.2f} of its attention where it matters"
     if look.rest:
         said += f"; {rest}: {_rest_of(look)}"
-    lines = wrapped(said)
+    names = [look.rest, look.alike, (rival.rival for rival in look.rivals)]
+    whole = [*relations_of(mechanism), *chain.from_iterable(names)]
+    lines = wrapped(said, whole=whole)
     split = split_of(look.tokens)
     if split is not None:
         tokens, share, other = split
@@ -203,9 +210,10 @@ def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
         )
     if look.alike:
         names = enumerated(look.alike)
-        lines += wrapped(f"nothing in these sequences tells it from {names}", "  ")
+        said = f"nothing in these sequences tells it from {names}"
+        lines += wrapped(said, "  ", whole=whole)
     for rival in look.rivals[:1]:
-        lines += wrapped(_of_rival(rival), "  ")
+        lines += wrapped(_of_rival(rival), "  ", whole=whole)
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Circuits and the evidence for them as plain text of at most 80 columns."""
+"""Circuits and the evidence for them as plain text, as wide as the terminal."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,9 @@ from headway.judge.yardstick import Likeness, Yardstick, percent
 from headway.relations.paths import AttentionPath
 from headway.replace.circuit import LISTED, Circuit
 from headway.replace.heads import name_of
-from headway.text import aligned, at_step, counted, enumerated, rounded, wrapped
+from headway.text import aligned, at_step, counted, enumerated, rounded, width, wrapped
+
+BELOW = "    "
 
 WORDS = {True: "yes", False: "NO", None: "?"}
 """Verdicts as words."""
@@ -23,7 +25,8 @@ def of_discovery(discovery: Discovery, run: object = None) -> str:
         run: the folder for the lines to type next; they are Python without it.
     """
     lines = head_lines(discovery)
-    lines += ["", *verdict_lines(verdicts(discovery), run), ""]
+    names = names_in(discovery.circuit)
+    lines += ["", *verdict_lines(verdicts(discovery), run, names), ""]
     lines += evidence_lines(discovery)
     return "\n".join(lines)
 
@@ -34,12 +37,19 @@ def head_lines(discovery: Discovery) -> list[str]:
     lines = of_looks(discovery.looks, circuit, discovery.faithful)
     if not discovery.looks:
         for head in circuit.useful_heads:
-            lines += wrapped(f"{name_of(head)}: {circuit.mechanisms[head]}")
+            said = f"{name_of(head)}: {circuit.mechanisms[head]}"
+            lines += wrapped(said, whole=names_in(circuit))
     for idle in circuit.idle_lines:
         lines += wrapped(idle)
     if discovery.faithful and not circuit.paths:
         lines += wrapped(without_paths(circuit))
     return lines + beside_lines(discovery)
+
+
+def names_in(circuit: Circuit) -> list[str]:
+    """The names that no line breaks: paths and their relations."""
+    names = [str(path) for path in circuit.paths]
+    return [*names, *(path.relation for path in circuit.paths)]
 
 
 def evidence_lines(discovery: Discovery) -> list[str]:
@@ -60,7 +70,7 @@ def evidence_lines(discovery: Discovery) -> list[str]:
             lines += wrapped(
                 "again: in how many searches with another sample it was found"
             )
-    lines += wrapped(flow_line(discovery))
+    lines += wrapped(flow_line(discovery), whole=names_in(discovery.circuit))
     cost = (
         f"{discovery.candidates} candidates at the cost of {discovery.forwards:.0f} "
         "forward passes"
@@ -84,14 +94,23 @@ def without_paths(circuit: Circuit) -> str:
     )
 
 
-def verdict_lines(given: Sequence[Verdict], run: object = None) -> list[str]:
-    """Verdicts: name, word, reason, and the line to type next (see `Next`)."""
+def verdict_lines(
+    given: Sequence[Verdict], run: object = None, whole: Sequence[str] = ()
+) -> list[str]:
+    """Verdicts: name, word, reason, and the line to type next (see `Next`).
+
+    Args:
+        given: the verdicts.
+        run: the folder for the lines to type next; they are Python without it.
+        whole: names that no line breaks.
+    """
     column = max(len(verdict.name) for verdict in given) + 2
     indent = " " * (column + 5)
     lines = list[str]()
     for verdict in given:
         start = verdict.name.ljust(column) + WORDS[verdict.holds]
-        lines += wrapped(verdict.because, start.ljust(len(indent)), indent)
+        start = start.ljust(len(indent))
+        lines += wrapped(verdict.because, start, indent, whole)
         step = verdict.next
         line = step and (step.in_python() if run is None else step.in_shell(run))
         if line:
@@ -138,7 +157,7 @@ def likeness_table(discovery: Discovery) -> list[str]:
     evidence = discovery.evidence
     likeness = evidence.likeness
     yardstick = discovery.yardstick
-    own = f"{yardstick.measured(discovery.intact_loss):.4f}"
+    own = rounded(yardstick.measured(discovery.intact_loss))
     rows = [
         ["", yardstick.metric, "answers", "sequences", "R²", "faithfulness"],
         ["intact", own, "100.0 %", "100.0 %", "1.000", "1.000"],
@@ -172,7 +191,7 @@ def likeness_table(discovery: Discovery) -> list[str]:
 
 def _likeness_row(name: str, altered: Likeness, yardstick: Yardstick) -> list[str]:
     """The likeness of an altered model to the intact one, as cells of a table."""
-    row = [name, f"{yardstick.measured(altered.loss):.4f}"]
+    row = [name, rounded(yardstick.measured(altered.loss))]
     row += [percent(altered.agreement), percent(altered.sequence_agreement)]
     for number in (altered.r2, altered.faithfulness):
         row.append("-" if number is None else f"{number:.3f}")
@@ -196,9 +215,18 @@ def _interval(ends: tuple[float, float], yardstick: Yardstick) -> str:
 
 
 def path_table(
-    discovery: Discovery, emerged: Mapping[AttentionPath, float | None] | None = None
+    discovery: Discovery,
+    emerged: Mapping[AttentionPath, float | None] | None = None,
+    indent: int = 0,
 ) -> list[str]:
-    """Every path of a circuit: attention, cost, loss without it, emergence."""
+    """Every path of a circuit: attention, cost, loss without it, emergence.
+
+    Args:
+        discovery: of the circuit.
+        emerged: the step at which each path did, in the place of how often it was found
+            again.
+        indent: columns that are taken before each line.
+    """
     trials = discovery.evidence.trials
     judgement = discovery.evidence.judgement
     costs = judgement.paths if judgement else {}
@@ -212,7 +240,7 @@ def path_table(
         path = needed.path
         cost = f"{costs[path].most:.2f}" if path in costs else "-"
         cut = discovery.yardstick.measured(needed.loss)
-        row = [str(path), f"{needed.attention:.2f}", cost, f"{cut:.3f}"]
+        row = [str(path), f"{needed.attention:.2f}", cost, rounded(cut)]
         if emerged is not None:
             row.append(at_step(emerged.get(path)))
         elif trials:
@@ -220,12 +248,19 @@ def path_table(
                 f"{sum(path in trial.paths for trial in trials)} of {len(trials)}"
             )
         rows.append(row)
-    return _table(rows, "<".ljust(len(head), ">"))
+    return _table(rows, "<".ljust(len(head), ">"), indent)
 
 
-def _table(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Rows as columns (see `aligned`), broken where the terminal is too narrow."""
+def _table(rows: Sequence[Sequence[str]], sides: str, indent: int = 0) -> list[str]:
+    """Rows as columns (see `aligned`); where the terminal is too narrow, the first cell
+    has a line of its own.
+    """
+    whole = aligned(rows, sides, indent)
+    if max(map(len, whole)) <= width() - indent:
+        return whole
     lines = list[str]()
-    for line in aligned(rows, sides):
-        lines += wrapped(line, rest="    ")
+    numbers = aligned([row[1:] for row in rows], sides[1:], indent + len(BELOW))
+    for row, line in zip(rows, numbers, strict=True):
+        lines += wrapped(row[0], rest=BELOW)
+        lines += wrapped(f"{BELOW}{line}", rest=BELOW)
     return lines

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from headway.dynamics import Timeline
 from headway.errors import HeadwayError
 from headway.judge import Discovery
-from headway.judge.roles import cast_of
+from headway.judge.roles import Cast, cast_of
+from headway.relations.roles import places_of
 from headway.replace import Circuit
 from headway.report.findings import Findings
 from headway.report.headline import headline
@@ -42,10 +43,21 @@ def cell(shown: Shown) -> str:
             about = escape(_lines(shown)[0])
             parts.append(f'<img alt="{about}" style="max-width:100%" src="{source}">')
         if not isinstance(shown, Run):
-            parts.append(f"<pre>{escape(str(shown))}</pre>")
+            parts.append(_fixed_pitch(str(shown)))
     except HeadwayError as error:
         parts = [f"<p>{escape(str(error))}</p>"]
     return f'<div class="headway">{"".join(parts)}</div>'
+
+
+def _fixed_pitch(text: str) -> str:
+    """A text with tables as markup.
+
+    Its lines are ended by entities: where notebooks become Markdown, an empty line
+    would end the markup, and tables would be set as paragraphs.
+    """
+    lines = escape(text).replace("\n", "&#10;")
+    look = "font-family:monospace;white-space:pre;overflow-x:auto"
+    return f'<pre style="{look}">{lines}</pre>'
 
 
 def picture(shown: Shown, form: Literal["svg", "png"]) -> str | None:
@@ -75,7 +87,8 @@ def _lines(shown: Shown) -> list[str]:
 
 
 def _figure(shown: Shown) -> "Figure | None":
-    from headway.report.figures.drawing import draw_circuit, draw_emergence
+    from headway.report.figures.circuits import draw_circuit
+    from headway.report.figures.drawing import draw_emergence
     from headway.report.figures.saving import drawings
 
     if isinstance(shown, Run):
@@ -83,10 +96,13 @@ def _figure(shown: Shown) -> "Figure | None":
         draw = drawn.get("circuit") or drawn.get("losses")
         return draw and draw()
     if isinstance(shown, Timeline):
-        return draw_emergence(shown) if shown.paths and shown.steps else None
+        if not shown.paths or not shown.steps:
+            return None
+        cast = Cast(tuple(places_of(shown.standing)), tuple(shown.hops))
+        return draw_emergence(shown, cast)
     if isinstance(shown, Circuit) and not shown.paths:
         return None
-    return draw_circuit(shown, cast_of(shown), _lines(shown)[0])
+    return draw_circuit(shown, cast_of(shown))
 
 
 def widget(run: Run | str | Path) -> "View":

@@ -8,11 +8,11 @@ import numpy as np
 
 from headway.dynamics import Timeline
 from headway.dynamics.emergence import EMERGES_AT, PathHistory
-from headway.judge.roles import Cast
+from headway.judge.roles import Cast, symbol_order
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
 from headway.report.labels import typeset
-from headway.report.looks import DASHES, path_looks, symbol_colours
+from headway.report.looks import BASELINE, DASHES, path_looks, symbol_colours
 from headway.report.schema import Curve
 from headway.tasks import Task
 
@@ -27,7 +27,7 @@ Shares = list[tuple[float, dict[str, float]]]
 def losses(findings: Findings) -> list[Curve]:
     """The losses of a run: on training's own batch, then held out, hop by hop."""
     lines = thinned(findings.metrics, MOST_POINTS)
-    colours = symbol_colours(findings.task)
+    colours = _colours(findings.task)
     training = points((line["step"], line["train_loss"]) for line in lines)
     curves = [Curve("training", "", -1, 0, training)]
     for i, hop in enumerate(findings.task.hops):
@@ -36,6 +36,15 @@ def losses(findings: Findings) -> list[Curve]:
         mark = None if learnt is None else (learnt, EMERGES_AT)
         curves.append(Curve(typeset(hop), "", colours[hop], i % DASHES, held_out, mark))
     return curves
+
+
+def _colours(task: Task) -> dict[str, int]:
+    """The colours of hops: those of their symbols, and of a single answer, which has
+    none, one that no head has.
+    """
+    if len(task.hops) == 1 and not symbol_order(task):
+        return {task.hops[0]: 0}
+    return symbol_colours(task)
 
 
 def accuracies(findings: Findings) -> list[Curve]:
@@ -105,7 +114,7 @@ def dated(
         along.append(Curve(*name, kept(history.attention), emerged))
         cut = kept(history.loss_without)
         without.append(Curve(*name, cut, _needed(history, timeline.steps)))
-    without.append(Curve("nothing cut", "", 0, 0, kept(timeline.loss)))
+    without.append(Curve("nothing cut", "", BASELINE, 2, kept(timeline.loss)))
     return along, without
 
 

@@ -153,19 +153,27 @@ class Plan:
 
 def _plan(findings: Findings, batch: Batch, n_steps: int) -> Plan:
     """As many steps and cuts as there is room for."""
-    paths = findings.paths
-    singles: list[Cut] = [(), *((path,) for path in paths)]
+    singles: list[Cut] = [(), *((path,) for path in findings.paths)]
     n_asked = int(findings.task.targets.asked(batch.targets).sum())
     n_answers = max(1, len(singles) * n_asked)
     most = min(MOST_FORWARDS // len(singles), MOST_ANSWERS // n_answers)
     answer_steps = thinned(range(n_steps), most)
-    sets = sets_of(paths, n_asked)
+    sets = sets_of(findings.paths, n_asked)
+    return Plan(
+        singles=singles,
+        sets=sets,
+        answer_steps=answer_steps,
+        cut_steps=_cut_steps(answer_steps, sets, n_asked),
+        n_with_maps=_n_with_maps(findings, n_steps),
+    )
+
+
+def _cut_steps(answer_steps: list[int], sets: list[Cut], n_asked: int) -> list[int]:
+    """The steps at which sets of paths are cut, the last among them."""
+    if not sets:
+        return []
     n_kept = n_set_steps(sets, n_asked)
-    cut_steps = answer_steps[-1:]
-    if n_kept > 1:
-        cut_steps = thinned(answer_steps, n_kept)
-    count = _n_with_maps(findings, n_steps)
-    return Plan(singles, sets, answer_steps, cut_steps if sets else [], count)
+    return thinned(answer_steps, n_kept) if n_kept > 1 else answer_steps[-1:]
 
 
 def _room(findings: Findings) -> int:
@@ -313,6 +321,14 @@ class Standing:
         end = symbol.partition("_")[2]
         return typeset(f"{letter}{end}" if end.isdigit() else f"{symbol} {letter}")
 
+    @property
+    def names(self) -> list[str]:
+        """The names of answers; of very many the last stands for all others."""
+        names = list(self.numbers)
+        if len(names) > MOST_NAMES:
+            return [*names[:MOST_NAMES], "…"]
+        return names
+
     def number(self, answer: int, hop: int) -> int:
         """The number of an answer's name; of very many the last stands for all
         others.
@@ -337,22 +353,18 @@ def _sequence(
         told: the answers to single cuts step by step, and those to sets of them.
         along: attention along paths.
     """
-    task = findings.task
-    shown = findings.shown
-    standing = Standing(task, example)
+    standing = Standing(findings.task, example)
     questions = _questions(findings, example, standing)
-    asked = task.targets.asked(example.targets)[0].nonzero()
+    asked = findings.task.targets.asked(example.targets)[0].nonzero()
     answers, together = (_packed_answers(standing, steps, asked) for steps in told)
-    names = list(standing.numbers)
-    if len(names) > MOST_NAMES:
-        names[MOST_NAMES:] = ["…"]
-    labels = position_labels(task, example)[shown.start :]
+    shown = findings.shown
+    labels = position_labels(findings.task, example)[shown.start :]
     return schema.Sequence(
         labels=[typeset(label) for label in labels],
         places=[standing.places.get(position) for position in shown],
         chains=[standing.chains.get(position) for position in shown],
         questions=questions,
-        names=names,
+        names=standing.names,
         answers=answers,
         together=together,
         along=packed(along),
@@ -383,16 +395,24 @@ def _packed_answers(
         return schema.Answers("", "")
     queries, hops = asked.cpu().unbind(1)
     given = torch.stack([answers.given for answers in steps], dim=1)
-    told = given[..., queries, hops]
-    coded = torch.zeros_like(told, dtype=torch.uint8)
-    for i, hop in enumerate(hops.tolist()):
-        numbers = [standing.number(one, hop) for one in told[..., i].flatten().tolist()]
-        coded[..., i] = torch.tensor(numbers, dtype=torch.uint8).view_as(coded[..., i])
+    numbers = _numbered(standing, given[..., queries, hops], hops.tolist())
     known = [answers.chances for answers in steps if answers.chances is not None]
     if not known:
-        return schema.Answers(packed(coded), "")
+        return schema.Answers(packed(numbers), "")
     chances = torch.stack(known, dim=1)[..., queries, hops]
-    return schema.Answers(packed(coded), packed(chances.contiguous()))
+    return schema.Answers(packed(numbers), packed(chances.contiguous()))
+
+
+def _numbered(
+    standing: Standing, told: Int[Tensor, "cut step question"], hops: list[int]
+) -> UInt8[Tensor, "cut step question"]:
+    """The numbers of the names of answers to questions about some hops."""
+    numbered = torch.zeros_like(told, dtype=torch.uint8)
+    for i, hop in enumerate(hops):
+        column = told[..., i]
+        numbers = [standing.number(answer, hop) for answer in column.flatten().tolist()]
+        numbered[..., i] = torch.tensor(numbers, dtype=torch.uint8).view_as(column)
+    return numbered
 
 
 def leads(findings: Findings, batch: Batch, paths: Sequential[AttentionPath]) -> Cells:

@@ -396,9 +396,13 @@ def refusal(run: Run) -> str | None:
     """The reason why a search for the run's circuit is or was refused; None if it is
     not.
     """
-    if (why := no_circuit(run)) is not None or (found := run.load(Refusal)) is None:
+    why = no_circuit(run)
+    if why is not None:
         return why
-    return f"The search was refused: {typeset(found.why)}."
+    refused = run.load(Refusal)
+    if refused is None:
+        return None
+    return f"The search was refused: {typeset(refused.why)}."
 
 
 def solved_at(task: Task, metrics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ def plain(text: str) -> str:
     """A text with escapes for what is invisible or turns text round: names may be
     anything.
     """
-    return re.sub(UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(UNSEEN, lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def typeset(name: str) -> str:

@@ -24,7 +24,7 @@ from headway.training.config import Elsewhere
 from headway.userfile import described
 
 COLUMNS = (
-    *("run", "task", "model", "status", "steps", "validation loss", "course"),
+    *("run", "status", "validation loss", "course", "steps", "task", "model"),
     *("useful heads", "layers used", "flow minimum", "enough", "changed"),
 )
 STATUS = COLUMNS.index("status")

@@ -17,6 +17,9 @@ grey, too.
 NOTHING = -1
 """The number of the colour, light grey, of paths that bring nothing new."""
 
+BASELINE = -2
+"""The number of the colour, grey, of what paths are compared with."""
+
 DASHES = 6
 """The number of dashes that tell apart curves of one colour."""
 

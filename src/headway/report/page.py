@@ -13,6 +13,7 @@ from headway.report.findings import Findings
 from headway.report.labels import plain
 from headway.report.run import run_page
 from headway.report.schema import Page, to_json
+from headway.report.still import still_of_run
 from headway.training import Run
 from headway.training.files import write_whole
 
@@ -30,7 +31,7 @@ HTML = """<!DOCTYPE html>
 <main id="app">
 <h1>{title}</h1>
 {summary}
-</main>
+{still}</main>
 <script type="application/json" id="data">{data}</script>
 <script type="module">{app}</script>
 </body>
@@ -53,18 +54,25 @@ def write_report(run: Run | str | Path) -> Path:
     run = Run.open(run)
     page = run.owned("report.html")
     with run.writing(), run.computing():
-        write_whole(page, html(run_page(Findings.of(run))))
+        data = run_page(Findings.of(run))
+        write_whole(page, html(data, still_of_run(run)))
     return page
 
 
-def html(page: Page) -> str:
-    """A page as text. Without scripts it shows its summary."""
+def html(page: Page, still: str = "") -> str:
+    """A page as text.
+
+    Args:
+        page: its data.
+        still: markup that stands below its summary where no script runs.
+    """
     code = app()
     return HTML.format(
         policy=policy(code, bool(page.live)),
         title=escape(plain(page.title)),
         name=escape(plain(page.name)),
         summary="\n".join(f"<p>{escape(plain(line))}</p>" for line in page.summary),
+        still=still and f"<noscript>{still}</noscript>\n",
         data=to_json(page),
         app=code,
     )

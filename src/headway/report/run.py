@@ -15,6 +15,7 @@ from headway.report.circuit import circuit_data, evidence, minimum, stream
 from headway.report.curves import accuracies, dated, losses
 from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
+from headway.report.grids import grids
 from headway.report.headline import headline
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
@@ -83,6 +84,7 @@ def run_page(
         first=findings.shown.start,
         sequences=shown.sequences,
         attention=shown.attention,
+        grids=grids(findings),
         verdicts=verdicts_of(findings),
         evidence=evidence(findings),
         heads=heads(findings),

@@ -1,5 +1,6 @@
 """The page of several runs: those that were named, or all of a sweep or folder."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
@@ -20,7 +21,16 @@ from headway.report.listing import row_of
 from headway.report.looks import DASHES
 from headway.report.members import Link, Runs, links_from
 from headway.report.page import html
-from headway.report.schema import Cell, Circuit, Curve, RunsPage, Section, Table
+from headway.report.schema import (
+    Cell,
+    Circuit,
+    Curve,
+    RunsPage,
+    Section,
+    Table,
+    Varied,
+)
+from headway.report.still import still_of_runs
 from headway.text import counted, enumerated, rounded
 from headway.training import Run
 from headway.training.files import write_whole
@@ -29,7 +39,10 @@ from headway.training.losses import mean_accuracy
 Members = Sequence[Findings]
 
 FEW = 12
-"""Of more runs, circuits are not drawn, and tables have no column a run."""
+"""Of more runs, circuits are not drawn."""
+
+MOST_COLUMNS = 6
+"""Of more runs, tables have no column a run."""
 
 OUTCOMES = (
     "done",
@@ -61,8 +74,8 @@ RELATIONS_NOTE = (
 )
 
 MOST_COLOURS, MOST_POINTS, MOST_NOTES = 6, 120, 24
-"""With more values than this, curves are not coloured by them; of more points, evenly
-many are kept; of more runs, the page does not say what each lacks."""
+"""With more runs or values than this, curves are not coloured by them; of more points,
+evenly many are kept; of more notes on what runs lack, the first are shown."""
 
 
 def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
@@ -88,38 +101,52 @@ def write_runs(shown: Path | Sequence[Run], out: Path | None = None) -> Path:
         name = "comparison.html"
     page = out or runs.folder / name
     link = links_from(page.parent)
-    write_whole(page, html(runs_page(runs, link)))
+    data = runs_page(runs, link)
+    write_whole(page, html(data, still_of_runs(data)))
     return page
 
 
-def runs_page(found: Runs, link: Link, live: str = "") -> RunsPage:
+def runs_page(runs: Runs, link: Link, live: str = "") -> RunsPage:
     """The data of the page.
 
     Args:
-        found: the runs.
+        runs: the runs.
         link: gives the address of a run's own page.
         live: the version of what is shown, if it is served and is to follow changes.
     """
-    members = found.members
+    members = runs.members
     axes = axes_of(members)
     axes_but_seed = [axis for axis in axes if axis.field != SEED]
     sections = [
-        *_lacking(found),
         *_by_field(members, axes_but_seed),
         _learnt(members),
         *_shared(members),
     ]
     return RunsPage(
-        name=found.name,
-        title=found.title,
-        summary=[" ".join(_headline(found)), _setting(members, axes)],
+        name=runs.name,
+        title=f"{runs.title}: {_compared(members, axes)}",
+        summary=[" ".join(_headline(runs)), _setting(members, axes)],
         tables=[_table(members, axes, link)],
         circuits=_circuits(members),
         sections=sections,
-        curves=_curves(members, axes_but_seed),
+        lacking=_lacking(runs),
+        curves=_curves(members),
+        fields=_fields(members, axes),
         end=max(1.0, *(member.last.get("step", 1.0) for member in members)),
         live=live,
     )
+
+
+def _compared(members: Members, axes: Sequence[Axis]) -> str:
+    """What the runs are of, and the fields by which they differ."""
+    tasks = [member.run.config.task for member in members]
+    words = {task_words(task) for task in tasks}
+    kinds = {task.kind.replace("_", " ") for task in tasks}
+    names = words if len(words) == 1 else kinds
+    task = names.pop() if len(names) == 1 else "several tasks"
+    if not axes:
+        return f"{task}, one setting"
+    return f"{task} by {enumerated([axis.name for axis in axes[:4]])}"
 
 
 def _setting(members: Members, axes: Sequence[Axis]) -> str:
@@ -142,28 +169,42 @@ def _circuits(members: Members) -> dict[str, Circuit]:
     return circuits
 
 
-def _lacking(found: Runs) -> Iterator[Section]:
+def _lacking(runs: Runs) -> list[str]:
     """Notes on folders that lack something, and on runs that are missing or cannot be
     read.
     """
-    notes = [
-        f"{member.name}: {member.lacks}" for member in found.members if member.lacks
-    ]
+    notes = _notes(runs.members)
     if len(notes) > MOST_NOTES:
         more = len(notes) - MOST_NOTES
-        notes = [*notes[:MOST_NOTES], f"And so of {more} more."]
-    if found.missing:
-        notes.append(f"Not started yet: {', '.join(found.missing)}.")
-    notes += found.unreadable
-    if notes:
-        yield Section("What is not there", notes)
+        notes = [*notes[:MOST_NOTES], f"And {more} more."]
+    if runs.missing:
+        notes.append(f"Not started yet: {', '.join(runs.missing)}.")
+    return notes + runs.unreadable
 
 
-def _headline(found: Runs) -> Iterator[str]:
+def _notes(members: Members) -> list[str]:
+    """What runs lack, each thing once with the names of the runs that lack it."""
+    alike: dict[str, list[Findings]] = {}
+    for member in members:
+        folder = shlex.quote(str(member.run.folder))
+        lack = member.lacks.replace(folder, "RUN")
+        if lack:
+            alike.setdefault(lack, []).append(member)
+    notes = list[str]()
+    for lack, lacking in alike.items():
+        who = enumerated([member.name for member in lacking])
+        if len(lacking) == len(members):
+            who = f"All {len(members)} runs"
+        what = lacking[0].lacks if len(lacking) == 1 else lack
+        notes.append(f"{who}: {what}")
+    return notes
+
+
+def _headline(runs: Runs) -> Iterator[str]:
     """Counts of runs done and solved, what the others did, and the cost of circuits."""
-    members = found.members
+    members = runs.members
     losses = _final_losses(members)
-    yield _progress(found, len(losses))
+    yield _progress(runs, len(losses))
     if losses:
         middle = rounded(median(losses))
         least = rounded(losses[0])
@@ -178,13 +219,13 @@ def _headline(found: Runs) -> Iterator[str]:
         yield _sizes_of_circuits(discoveries, _common_minimum(members))
 
 
-def _progress(found: Runs, n_done: int) -> str:
+def _progress(runs: Runs, n_done: int) -> str:
     """The number of runs that are done, and the end of the others."""
-    states = Counter(member.status for member in found.members)
+    states = Counter(member.status for member in runs.members)
     counts = {state: states[state] for state in ("failed", "running", "stopped")}
-    counts["not started"] = len(found.missing)
-    counts["cannot be read"] = len(found.unreadable)
-    done = f"{n_done} of {counted(found.expected, 'run')} done"
+    counts["not started"] = len(runs.missing)
+    counts["cannot be read"] = len(runs.unreadable)
+    done = f"{n_done} of {counted(runs.expected, 'run')} done"
     rest = [f"{count} {state}" for state, count in counts.items() if count]
     if rest:
         done += f"; {enumerated(rest)}"
@@ -207,7 +248,7 @@ def _sizes_of_circuits(discoveries: Sequence[Discovery], minimum: str | None) ->
     heads = _between(len(circuit.useful_heads) for circuit in circuits)
     layers = _between(len(circuit.useful_layers) for circuit in circuits)
     line = f"Of {counted(len(circuits), 'circuit')} {n_enough} {are} enough; they take"
-    line += f" {heads} heads in {layers} layers"
+    line += f" {_in_plural(heads, 'head')} in {_in_plural(layers, 'layer')}"
     if minimum is not None:
         line += f" (flow minimum: {minimum})"
     return f"{line}."
@@ -228,6 +269,11 @@ def _common_minimum(members: Members) -> str | None:
     return minima.pop() if len(minima) == 1 else None
 
 
+def _in_plural(count: str, thing: str) -> str:
+    """Things by a count in text, which may be a span."""
+    return f"{count} {thing}" + ("" if count == "1" else "s")
+
+
 def _between(values: Iterable[int]) -> str:
     """The least and the largest of some values, or the only one."""
     least, *others = sorted(set(values))
@@ -239,7 +285,8 @@ def _table(members: Members, axes: Sequence[Axis], link: Link) -> Table:
     rows = list[dict[str, Cell]]()
     for member in members:
         cells = row_of(member)
-        first = {"run": cells["run"], "status": cells["status"]}
+        leading = ("run", "status", "validation loss")
+        first = {column: cells[column] for column in leading}
         values = {axis.name: axis.of(member) for axis in axes}
         rows.append({**first, **values, **cells})
     if any("training_set" in member.last for member in members):
@@ -318,43 +365,37 @@ def _outcomes(members: Members) -> list[Cell]:
     return [*cells, median(losses), average, losses[0], losses[-1]]
 
 
-def _curves(members: Members, axes: Sequence[Axis]) -> list[Curve]:
-    """Losses through training: few runs each in its colour, many coloured by a
-    field.
-    """
-    by = _colouring(members, axes)
+def _curves(members: Members) -> list[Curve]:
+    """Losses through training, each run in its colour as far as there are some."""
     curves = list[Curve]()
     for i, member in enumerate(members):
-        if by is None:
-            name = member.name
-            number = i
-            dashes = i // MOST_COLOURS % DASHES
-        else:
-            value = by.of(member)
-            name = f"{by.name} = {value}"
-            number = by.values.index(value)
-            dashes = 0 if member.done else 1
-        colour = 1 + number % MOST_COLOURS
+        colour = 1 + i % MOST_COLOURS
+        dashes = i // MOST_COLOURS % DASHES
         lines = thinned(member.metrics, MOST_POINTS)
         drawn = points((line["step"], line["val_loss"]) for line in lines)
-        curves.append(Curve(name, member.name, colour, dashes, drawn))
+        curves.append(Curve(member.name, member.name, colour, dashes, drawn))
     return curves
 
 
-def _colouring(members: Members, axes: Sequence[Axis]) -> Axis | None:
-    """The field by which the curves of many runs are coloured, if one has few
+def _fields(members: Members, axes: Sequence[Axis]) -> list[Varied]:
+    """The fields by which the curves of many runs are told apart: those of few
     values.
     """
     if len(members) <= MOST_COLOURS:
-        return None
-    return next((axis for axis in axes if len(axis.values) <= MOST_COLOURS), None)
+        return []
+    fields = list[Varied]()
+    for axis in axes:
+        if len(axis.values) <= MOST_COLOURS:
+            numbers = [axis.values.index(axis.of(member)) for member in members]
+            fields.append(Varied(axis.name, axis.values, numbers))
+    return fields
 
 
 def _learnt(members: Members) -> Section:
     """The steps at which hops were learnt, over all runs, and in each if they are
     few.
     """
-    few = members if len(members) <= FEW else []
+    few = members if len(members) <= MOST_COLUMNS else []
     hops = {hop for member in members for hop in member.hops}
     rows = [_hop_row(hop, members, few) for hop in sorted(hops, key=natural)]
     head = ["hop", "learnt in runs", "median step", "earliest", "latest"]
@@ -425,8 +466,12 @@ def _together(title: str, members: Members) -> Section:
     ]
     rows = [_relation_row(relation, members) for relation in comparison.heads]
     head = ["relation", "runs", "median step"]
-    head += [member.name for member in members]
-    table = Table(RELATIONS_TITLE, head, rows, note=RELATIONS_NOTE)
+    note = "The step is that at which a relation's paths emerged, if they were dated."
+    title = "relations by the number of circuits that attend along them"
+    if len(members) <= MOST_COLUMNS:
+        head += [member.name for member in members]
+        title, note = RELATIONS_TITLE, RELATIONS_NOTE
+    table = Table(title, head, [row[: len(head)] for row in rows], note=note)
     return Section(title, sentences, [table])
 
 

@@ -56,7 +56,8 @@ class Curve:
 
     name: str  #: as it is printed
     key: str  #: of its path or run; empty if it is of neither
-    colour: int  #: -1 to 6; -1 is for what stays in the background
+    #: -2 to 6; -1 is for what stays in the background, -2 for what is compared with
+    colour: int
     dashes: int  #: 0 to 5, which tells apart curves of one colour
     points: list[
         tuple[float, float]
@@ -197,6 +198,21 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """What a head that attends by table looks at, over many sequences."""
+
+    layer: int  #: of the head
+    head: int  #: its number in the layer
+    by: str  #: what a row and a column are: `token` or `position`
+    names: list[str]  #: of rows and columns, as they are printed
+    left_out: int  #: the number of others, which are attended to less
+    #: the attention of the row to the column, as shares, if every column stood there
+    #: once
+    values: list[list[float]]
+    told: float  #: the share of the head's attention that follows from these
+
+
+@dataclass(frozen=True)
 class Verdict:
     """A verdict on the circuit."""
 
@@ -253,6 +269,7 @@ class RunPage(PageBase):
     sequences: list[Sequence]  #: the examples
     first: int  #: the first position of a sequence that is shown
     attention: Attention | None  #: of heads on them; None if there is none to show
+    grids: list[Grid]  #: what heads that attend by table look at
     verdicts: list[Verdict]  #: on the circuit
     evidence: Table | None  #: what every path is needed for, a row per path
     heads: Table | None  #: what every head does
@@ -270,6 +287,15 @@ class RunPage(PageBase):
 
 
 @dataclass(frozen=True)
+class Varied:
+    """A field that varies over runs, by which their curves can be told apart."""
+
+    name: str  #: as it is printed
+    values: list[str]  #: those that occur, in order; at most six
+    of: list[int]  #: for every curve the number of its run's value
+
+
+@dataclass(frozen=True)
 class RunsPage(PageBase):
     """Several runs: those that were named, those of a sweep, or the list of all in a
     folder.
@@ -283,10 +309,12 @@ class RunsPage(PageBase):
     tables: list[Table] = field(default_factory=list)
     #: by the keys of runs, without examples and curves; empty if the runs are many
     circuits: dict[str, Circuit] = field(default_factory=dict)
-    #: what is lacking; what came out, field by field and hop by hop; what circuits
-    #: share
+    #: what came out, field by field and hop by hop; what circuits share
     sections: list[Section] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)  #: what is not there, and why
     curves: list[Curve] = field(default_factory=list)  #: losses through training
+    #: fields by which these are coloured; empty if every run has a colour of its own
+    fields: list[Varied] = field(default_factory=list)
     threshold: float = THRESHOLD  #: the loss below which a task counts as solved
     end: float = 1  #: the last step that there is
     kind: Literal["runs"] = "runs"

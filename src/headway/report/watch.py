@@ -146,10 +146,10 @@ class Watch:
 
     def _folders(self) -> dict[Name, Path]:
         """The runs' folders by their names, in natural order."""
-        found = run_folders(self.folder, self._root)
-        if found == [self.folder]:
+        folders = run_folders(self.folder, self._root)
+        if folders == [self.folder]:
             return {(self._root.name,): self.folder}
-        return {path.relative_to(self.folder).parts: path for path in found}
+        return {path.relative_to(self.folder).parts: path for path in folders}
 
     def _entry(self, name: Name, folder: Path) -> Entry:
         try:
@@ -208,8 +208,8 @@ def decoded(parts: Sequence[str]) -> Name:
 
 def _scanned(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
     """The entries of a folder, by name."""
-    with clear_io_errors(Path(folder), "read"), os.scandir(folder) as found:
-        return sorted(found, key=lambda entry: entry.name)
+    with clear_io_errors(Path(folder), "read"), os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
 
 
 def _mark(path: Path | os.DirEntry[str]) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headway.terminal.live import display as display
     from headway.terminal.live import following as following
     from headway.terminal.live import watching as watching
+    from headway.terminal.summary import print_discovery as print_discovery
     from headway.terminal.summary import print_summary as print_summary
     from headway.terminal.tables import print_comparison as print_comparison
     from headway.terminal.tables import print_runs as print_runs
@@ -25,7 +26,7 @@ HOMES = {
     "base": "columns console require_file",
     "checking": "print_task",
     "live": "counting display following watching",
-    "summary": "print_summary",
+    "summary": "print_discovery print_summary",
     "tables": "print_comparison print_runs print_sweep",
 }
 __all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -1,9 +1,10 @@
 """The terminal, at most 80 columns wide, and files that can be written."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,7 +21,7 @@ INDENT = " " * 11
 
 
 def console() -> Console:
-    """The terminal, at most 80 columns wide, so that all output reads the same."""
+    """The terminal, at most 120 columns wide."""
     out: Any = sys.stdout
     if isinstance(out, Screen):
         out = Screen(out.stream, out.losses, drawing=True)
@@ -51,12 +52,29 @@ class PlainConsole(Console):
             )
 
 
-def print_part(title: str, *lines: str) -> None:
-    """Print lines beside their title, broken where they are full."""
+LOOKS = {True: "green", False: "bold red", None: "yellow"}
+"""The look of a verdict, where there are colours."""
+
+
+def print_part(
+    title: str, *lines: str, looks: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Print lines beside their title, broken where they are full.
+
+    Args:
+        title: of the part.
+        lines: of text.
+        looks: of words in the last line.
+    """
     broken = [part for line in lines for part in wrapped(line or "-", INDENT, INDENT)]
     head = title.ljust(len(INDENT))
     body = "\n".join(broken).removeprefix(INDENT)
-    console().print(Text.assemble((head, "bold"), body))
+    text = Text.assemble((head, "bold"), body)
+    for words, look in looks.items():
+        start = text.plain.rfind(words)
+        if start >= 0:
+            text.stylize(look, start, start + len(words))
+    console().print(text)
 
 
 def columns(

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from headway.sweeps import Board, SweepWatch
 from headway.terminal.base import console
-from headway.text import counted, duration, sparkline
+from headway.text import counted, duration, rounded, sparkline
 from headway.training import Run
 from headway.training.loop import Watch
 from headway.training.losses import accuracy_text
@@ -129,10 +129,10 @@ class Progress:
         self.evaluations += 1
         self.rate = metrics["examples_per_second"]
         loss = metrics["val_loss"]
-        words = [f"loss {loss:.3f}{accuracy_text(metrics)}"]
+        words = [f"loss {rounded(loss)}{accuracy_text(metrics)}"]
         for hop, hop_loss in metrics["partial"].items():
             self.curves.setdefault(hop, []).append(hop_loss)
-            words.append(f"{hop} {hop_loss:.3f}")
+            words.append(f"{hop} {rounded(hop_loss)}")
         if "training_set" in metrics:
             self.curves.setdefault(ON_SET, []).append(metrics["training_set"]["loss"])
         words.append(f"{self.rate:.0f} ex/s")
@@ -147,7 +147,7 @@ class Progress:
                 1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve
             ]
             drawn = sparkline(heights, 52)
-            yield f"{name:>4} {drawn} {curve[-1]:.3f}"
+            yield f"{name:>4} {drawn} {rounded(curve[-1])}"
 
 
 @contextmanager
@@ -178,7 +178,7 @@ def ended_line(board: Board, name: str) -> str:
     if run.state == "done":
         end = f"done  step {run.step}"
         if run.loss is not None:
-            end += f"  loss {run.loss:.4f}"
+            end += f"  loss {rounded(run.loss)}"
     elif run.state == "failed":
         end = f"failed  {run.message}"
     else:

@@ -1,5 +1,6 @@
 """The findings of the demo on one screen."""
 
+import re
 from pathlib import Path
 
 from rich.text import Text
@@ -7,14 +8,25 @@ from rich.text import Text
 from headway.dynamics import Timeline
 from headway.find import MinimalCircuits
 from headway.judge import THRESHOLD, Discovery, verdicts
-from headway.judge.text import path_table, without_paths
+from headway.judge.text import WORDS, of_discovery, path_table, without_paths
 from headway.report.findings import solved_at
-from headway.terminal.base import console, print_part
-from headway.text import at_step, counted, duration
+from headway.terminal.base import INDENT, LOOKS, console, print_part
+from headway.text import UNBROKEN, at_step, counted, duration, rounded
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
 from headway.training.losses import accuracy_text
 from headway.training.run import said_of_attempts
+
+
+def print_discovery(discovery: Discovery, folder: Path) -> None:
+    """A circuit and the evidence for it, its verdicts in colour where there is some."""
+    text = Text(of_discovery(discovery, folder))
+    for verdict in verdicts(discovery):
+        word = re.escape(WORDS[verdict.holds])
+        line = re.search(rf"(?m)^{verdict.name} +({word})", text.plain)
+        if line is not None:
+            text.stylize(LOOKS[verdict.holds], *line.span(1))
+    console().print(text, soft_wrap=True)
 
 
 def print_summary(
@@ -26,12 +38,13 @@ def print_summary(
     seconds: float,
     memory: float,
 ) -> None:
-    """The findings of the demo on one screen of 80 columns."""
+    """The findings of the demo on one screen."""
     title = Text.assemble(("headway", "bold"), f"  {run.task.title}")
     console().rule(title, align="left")
     print_part("1 Trained", *said_of_training(run))
-    print_part("2 Circuit", *said_of_circuit(run, discovery, timeline))
-    learnt = [f"{hop} {at_step(step)}" for hop, step in timeline.hops.items()]
+    looks = {name: LOOKS[holds] for name, holds in words_of_verdicts(discovery)}
+    print_part("2 Circuit", *said_of_circuit(run, discovery, timeline), looks=looks)
+    learnt = [f"{hop}{UNBROKEN}{at_step(step)}" for hop, step in timeline.hops.items()]
     print_part("3 Emerged", f"partial losses below 0.5 at step: {'  '.join(learnt)}")
     print_part(
         "4 Minimum", said_of_minimum(discovery, run.task.flow()), said_of_every(every)
@@ -62,8 +75,8 @@ def said_of_losses(run: Run) -> str:
     metrics = run.metrics()
     last = metrics[-1]
     solved = solved_at(run.task, metrics)
-    hops = [f"{hop} {loss:.3f}" for hop, loss in last["partial"].items()]
-    line = f"validation {run.task.targets.loss_name} {last['val_loss']:.4f}"
+    hops = [f"{hop}{UNBROKEN}{rounded(loss)}" for hop, loss in last["partial"].items()]
+    line = f"validation {run.task.targets.loss_name} {rounded(last['val_loss'])}"
     line += f"  ({'  '.join(hops)}){accuracy_text(last)}"
     if solved:
         line += f"; solved (below {THRESHOLD:g}) from step {solved['step']}"
@@ -73,14 +86,14 @@ def said_of_losses(run: Run) -> str:
 def said_of_circuit(run: Run, discovery: Discovery, timeline: Timeline) -> list[str]:
     """The loss with all heads replaced, paths and idle heads, and the verdicts."""
     model = run.config.transformer
-    loss = f"{run.task.targets.loss_name} {discovery.replaced_loss:.4f}"
+    loss = f"{run.task.targets.loss_name} {rounded(discovery.replaced_loss)}"
     n_heads = model.n_layers * model.n_heads
     lines = [
         f"all {n_heads} heads replaced: {loss} (threshold {discovery.threshold:g})"
     ]
     if discovery.circuit.paths:
         emerged = {history.path: history.emerged for history in timeline.paths}
-        lines += path_table(discovery, emerged)
+        lines += path_table(discovery, emerged, len(INDENT))
     elif discovery.faithful:
         lines.append(without_paths(discovery.circuit))
     return [*lines, *discovery.circuit.idle_lines, said_of_verdicts(discovery)]
@@ -88,11 +101,16 @@ def said_of_circuit(run: Run, discovery: Discovery, timeline: Timeline) -> list[
 
 def said_of_verdicts(discovery: Discovery) -> str:
     """The verdicts that hold, do not, or cannot be said."""
+    return ", ".join(words for words, _ in words_of_verdicts(discovery))
+
+
+def words_of_verdicts(discovery: Discovery) -> list[tuple[str, bool | None]]:
+    """Every verdict in words, and whether it holds."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
-    lines = [
-        words[verdict.holds].format(verdict.name) for verdict in verdicts(discovery)
+    return [
+        (words[verdict.holds].format(verdict.name), verdict.holds)
+        for verdict in verdicts(discovery)
     ]
-    return ", ".join(lines)
 
 
 def said_of_minimum(discovery: Discovery, flow: Flow | None) -> str:

@@ -10,7 +10,7 @@ from headway.replace.circuit import Comparison
 from headway.replace.heads import name_of
 from headway.sweeps import Board, table
 from headway.terminal.base import columns, console
-from headway.text import duration
+from headway.text import counted, duration, rounded
 
 MOST = 100
 """The most runs listed after a sweep; of more, only the failed ones."""
@@ -55,15 +55,21 @@ def _cells(row: dict[str, Any], folder: Path, has_sets: bool) -> list[Any]:
         _name(row, folder),
         row["status"],
         row["step"],
-        _said(row["val_loss"], "{:.4f}"),
+        _loss(row["val_loss"]),
     ]
     if has_sets:
         trained = row.get("training_set.accuracy")
         cells += [_said(row["accuracy"], "{:.1%}"), _said(trained, "{:.1%}")]
-    cells.append(_said(row["useful_heads"], "{} heads"))
+    n_heads = row["useful_heads"]
+    cells.append("-" if n_heads is None else counted(n_heads, "head"))
     seconds = row["seconds"]
     cells.append("-" if seconds is None else duration(seconds))
     return cells
+
+
+def _loss(value: float | None) -> str:
+    """A loss as the page has it; a dash if it is not known."""
+    return "-" if value is None else rounded(value)
 
 
 def _said(value: Any, form: str) -> str:

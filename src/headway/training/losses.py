@@ -12,6 +12,7 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable
 from headway.tasks import Batch, Task, Tokens
+from headway.text import rounded
 from headway.userfile import described
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
@@ -74,7 +75,7 @@ def accuracy_text(evaluation: dict[str, Any]) -> str:
     if learnt is None:
         return text
     trained = mean_accuracy(learnt)
-    said = f"{learnt['loss']:.4f}" if trained is None else f"{trained:.1%}"
+    said = rounded(learnt["loss"]) if trained is None else f"{trained:.1%}"
     return f"{text}, on the training set {said}"
 
 

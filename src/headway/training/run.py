@@ -45,7 +45,7 @@ from headway.models import Tapped, Transformer, tapped
 from headway.reading import NO_RUN, require_there
 from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
-from headway.text import command, duration, wrapped
+from headway.text import command, duration, rounded, wrapped
 from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
 from headway.training.environment import describe_environment, seed_of
@@ -158,8 +158,10 @@ class Run(Shown):
 
     def _evaluation_text(self, evaluation: dict[str, Any]) -> str:
         """An evaluation, and when it was made, in words."""
-        losses = [f"{hop} {loss:.4f}" for hop, loss in evaluation["partial"].items()]
-        loss = f"{self.task.targets.loss_name} {evaluation['val_loss']:.4f}"
+        losses = [
+            f"{hop} {rounded(loss)}" for hop, loss in evaluation["partial"].items()
+        ]
+        loss = f"{self.task.targets.loss_name} {rounded(evaluation['val_loss'])}"
         text = f"validation {loss} ({'  '.join(losses)}){accuracy_text(evaluation)}"
         return (
             f"{text} after {evaluation['step']} steps, "

@@ -144,7 +144,6 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
     """Finds or measures the circuits of runs, with `all` every minimal one."""
     from headway import terminal
     from headway.find import circuit_file, discover
-    from headway.judge.text import of_discovery
     from headway.replace import compare
 
     doing = "measuring the circuit" if "circuit" in how else "finding the circuit"
@@ -159,7 +158,7 @@ def _search(runs: list["Run"], how: How, all: bool) -> None:
                 **of_search,
                 watch=lambda n: display.show(f"{n:,.0f} forward passes"),
             )
-        print(of_discovery(discovery, run.folder))
+        terminal.print_discovery(discovery, run.folder)
         file = circuit_file(run, how.get("step"), how.get("circuit"))
         print(f"written to {run.folder / file}")
         if "program" in how:

@@ -66,11 +66,11 @@ def truncate(
     write_json(place / "effects.json", to_json(measured, counts, about))
     print(f"truncation.jsonl and effects.json are in {place}")
     if can_draw():
-        from headway.report.figures.style import save_both
+        from headway.report.figures.style import save_all
 
         axes = Axes.of(lines)
         title = f"{Path(model).name} with weights cut to"
         for names, span in product(axes.weights, axes.spans):
             figure = draw_effects(measured, names, span)
             stem = place / f"{names}-{span}"
-            print(f"drawn in {save_both(figure, stem, f'{title} low rank')}")
+            print(f"drawn in {save_all(figure, stem, f'{title} low rank')}")

@@ -84,7 +84,7 @@ def test_the_command_goes_on_where_nothing_is_left_to_do(whole, capsys, monkeypa
     path = whole.out / "truncation.jsonl"
     before = path.read_bytes()
     drawn = []
-    save = "headway.report.figures.style.save_both"
+    save = "headway.report.figures.style.save_all"
     monkeypatch.setattr(save, lambda *figure: drawn.append(figure))
     cli.main(whole.words)
     assert len(drawn) == len(whole.figures)

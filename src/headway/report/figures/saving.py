@@ -9,15 +9,14 @@ from headway.errors import require
 from headway.judge.roles import position_labels
 from headway.models import attention_patterns
 from headway.report.curves import losses
+from headway.report.figures.circuits import draw_circuit
 from headway.report.figures.drawing import (
     draw_attention,
-    draw_circuit,
     draw_emergence,
     draw_losses,
 )
-from headway.report.figures.style import save_both
+from headway.report.figures.style import save_all
 from headway.report.findings import Findings
-from headway.text import rounded
 from headway.training import Run
 from headway.training.files import clear_io_errors
 
@@ -51,13 +50,13 @@ def figure(run: Run | str | Path, name: str) -> Figure:
 
 
 def save_figures(run: Run) -> dict[str, Path]:
-    """Draws every figure that the folder has data for into its `figures/`, as SVG and
-    PNG.
+    """Draws every figure that the folder has data for into its `figures/`, as SVG,
+    PDF and PNG.
 
     Drawing again from the same folder gives the same bytes.
 
-    Returns: the SVG of every figure by its name (see `figure`); the PNG stands beside
-    it.
+    Returns: the SVG of every figure by its name (see `figure`); the others stand
+    beside it.
 
     Raises:
         HeadwayError: if a file of the folder is corrupted, `figures/` is a link, or the
@@ -69,7 +68,7 @@ def save_figures(run: Run) -> dict[str, Path]:
         folder.mkdir(exist_ok=True)
     saved: dict[str, Path] = {}
     for name, draw in drawn.items():
-        saved[name] = save_both(draw(), folder / name, TITLES[name])
+        saved[name] = save_all(draw(), folder / name, TITLES[name])
     return saved
 
 
@@ -84,12 +83,7 @@ def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
     if curves:
         drawn["losses"] = lambda: draw_losses(curves, task)
     if discovery is not None:
-        circuit = discovery.circuit
-        heads = f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)} heads"
-        loss = rounded(discovery.replaced_loss)
-        intact = rounded(discovery.intact_loss)
-        title = f"Circuit: {heads}, loss {loss} (model {intact})"
-        drawn["circuit"] = lambda: draw_circuit(discovery, task, title)
+        drawn["circuit"] = lambda: draw_circuit(discovery, task)
     if timeline is not None:
         drawn["emergence"] = lambda: draw_emergence(timeline, task, curves)
     if findings.no_maps is None:

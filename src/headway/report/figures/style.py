@@ -10,15 +10,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from headway.report.labels import typeset as typeset
-from headway.report.looks import COLOURS
+from headway.report.looks import BASELINE, COLOURS, NOTHING
 from headway.training.files import write_whole
+
+COLUMN_WIDTH, TEXT_WIDTH = 3.25, 6.75
+"""The width of a column and of the text of a paper, in inches."""
 
 INK = "#1b1f24"
 FAINT = "#8b929a"
 PAPER = "#ffffff"
 PALETTE = COLOURS[1:]
-INKS = (*COLOURS, FAINT)
-"""By the number of a colour; the last, -1, is that of what stays in the background."""
+INKS = {**dict(enumerate(COLOURS)), NOTHING: FAINT, BASELINE: "#596068"}
+"""By the number of a colour."""
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
@@ -44,6 +47,7 @@ STYLE = {
     "axes.axisbelow": True,
     "legend.frameon": False,
     "legend.handlelength": 2.8,
+    "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "headway",
     "text.usetex": False,
@@ -98,14 +102,21 @@ def svg_bytes(figure: Figure, title: str) -> bytes:
 
 @styled
 def png_bytes(figure: Figure) -> bytes:
-    """The figure as PNG, with 150 dots an inch; the same figure gives the same
+    """The figure as PNG, with 300 dots an inch; the same figure gives the same
     bytes.
     """
-    return _bytes(figure, format="png", dpi=150, metadata={"Software": None})
+    return _bytes(figure, format="png", dpi=300, metadata={"Software": None})
 
 
-def save_both(figure: Figure, stem: Path, title: str) -> Path:
-    """Saves a figure as SVG and as PNG.
+@styled
+def pdf_bytes(figure: Figure, title: str) -> bytes:
+    """The figure as PDF with text as text; the same figure gives the same bytes."""
+    about = {"Title": title, "CreationDate": None, "Creator": None, "Producer": None}
+    return _bytes(figure, format="pdf", metadata=about)
+
+
+def save_all(figure: Figure, stem: Path, title: str) -> Path:
+    """Saves a figure as SVG, PDF and PNG.
 
     Args:
         figure: that is drawn.
@@ -120,6 +131,7 @@ def save_both(figure: Figure, stem: Path, title: str) -> Path:
     """
     svg = stem.with_name(f"{stem.name}.svg")
     write_whole(svg.with_suffix(".png"), png_bytes(figure))
+    write_whole(svg.with_suffix(".pdf"), pdf_bytes(figure, title))
     write_whole(svg, svg_bytes(figure, title))
     return svg
 
