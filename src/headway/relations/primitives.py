@@ -38,7 +38,7 @@ LONGEST = 6
 """The largest period among them."""
 
 RANGE = r"\d{1,9}(?:[–-]\d{1,9})?"
-JOINING = (", else ", " and ", " for tokens ", " for queries of ", " if ", " by weight")
+JOINING = (
     ", else ",
     " and ",
     " for tokens ",
