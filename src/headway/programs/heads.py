@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product, starmap
 
 import numpy as np
 
@@ -34,8 +33,11 @@ NEARBY = [
 """Words for relations between roles of a task."""
 
 PICKS = ("{}", "{} & (j != i)", "latest({})", "earliest({})")
-MOST_MATCHED = 8
-"""Variables of lower heads that keys are matched by, the cheapest first."""
+MOST_MATCHED = 40
+"""Variables that keys are matched by, those of the lowest heads first."""
+
+MOST_HELD = 8
+"""Variables of lower heads that keys may be told by alone, without the query's."""
 
 LOOKS_ABOUT = ("beside(", "has(", "once(")
 """What a head can look for only by what lower heads have brought."""
@@ -119,10 +121,11 @@ class Heads:
     def _by_relations(self, head: Head, words: tuple[str, ...]) -> Iterator[Expression]:
         """The select of relations, all at once or one by one."""
         name = name_of(head)
-        every = self._matched(self._target(name, *words)) if len(words) > 1 else None
-        if every is not None:
-            yield every
-            return
+        if len(words) > 1:
+            every = self._of_role(self._target(name, *words))
+            if every is not None:
+                yield every
+                return
         selects = [self._relation(name, word) for word in words]
         read = tuple(select for select in selects if select is not None)
         if len(read) < len(selects):
@@ -181,17 +184,25 @@ class Heads:
         """The keys by values that lower heads have brought to them or to the query; the
         simplest select of those that serve.
         """
-        tokens = self.pool.of_kind("token")[:MOST_MATCHED]
-        pairs = list(product(tokens, tokens))[1:]  # without the token of both
-        reaching = [
-            matched
-            for matched in starmap(_match, pairs)
-            if self._reaches(matched, target)
-        ]
+        reaching = list(self._reaching(target))
         served = list(self._picked(reaching, target))
         if served:
             return min(served, key=_length)
         return self._both(reaching, target) or self._held(target)
+
+    def _reaching(self, target: Target) -> Iterator[Expression]:
+        """The matches of two values that have all keys of a head among theirs."""
+        tokens = self.pool.of_kind("token")[:MOST_MATCHED]
+        matters = target.keys & self.sample.matters[..., None]
+        sequences, queries, keys = np.nonzero(matters)
+        values = np.stack([variable.values for variable in tokens])
+        of_keys = values[:, sequences, keys]
+        of_queries = values[:, sequences, queries]
+        for first, of_key in enumerate(of_keys):
+            alike = (of_key == of_queries).all(1)
+            for second in np.nonzero(alike)[0]:
+                if first or second:  # not the token of both
+                    yield _match(tokens[first], tokens[second])
 
     def _picked(
         self, matches: Sequence[Expression], target: Target
@@ -216,7 +227,7 @@ class Heads:
                 Expression(f"({{}} {sign} j)", "bool", (variable.expression,), 0.0)
                 for sign in ("==", "!=")
             ]
-        for variable in self.pool.of_kind("token")[1:MOST_MATCHED]:
+        for variable in self.pool.of_kind("token")[1:MOST_HELD]:
             parts = (variable.expression, TOKEN)
             told += [
                 Expression(f"({{}} {sign} {{}})", "bool", parts, 0.0)
@@ -238,11 +249,6 @@ class Heads:
                 if self._serves(both, target):
                     return self._narrowed(both, target)
         return None
-
-    def _reaches(self, select: Expression, target: Target) -> bool:
-        """True if all keys of a head are among those of a select."""
-        keys = target.keys & self.sample.matters[..., None]
-        return bool(self.scope.value(select)[keys].all())
 
     def _serves(self, select: Expression, target: Target) -> bool:
         """True if a select has the keys of a head at all its rows."""

@@ -4,7 +4,6 @@ A program that gives every answer may still be another way to the same answers. 
 tells is whether it follows the model when heads are made to look elsewhere.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +46,6 @@ class JudgedProgram:
         follows: by the heads that are made to look elsewhere.
         spare: lines without which hardly an answer changes.
         sequences: that it was judged on.
-        seconds: from the circuit to here.
     """
 
     program: Program
@@ -56,7 +54,6 @@ class JudgedProgram:
     follows: list[Followed]
     spare: list[str]
     sequences: int
-    seconds: float
 
     @property
     def does_match(self) -> bool:
@@ -141,7 +138,6 @@ def program(
     """
     require_allowed("sequences", sequences, Sequences)
     require_allowed("tokens_are", tokens_are, TokensAre | None)
-    began = time.monotonic()
     with studied(model, task, seed=seed, writes=False) as subject:
         given, ablation = given_or_own(circuit, subject.run)
         allowed = "of every head of the model"
@@ -154,7 +150,7 @@ def program(
         tokens_are = tokens_are or subject.task.tokens_are
         title = f"A program of a model: {subject.task.title}."
         read = read_program(found_on, given, tokens_are, title)
-        return judged(read, fresh, subject.seed, began)
+        return judged(read, fresh, subject.seed)
 
 
 def _drawn(
@@ -167,14 +163,13 @@ def _drawn(
     return Sample.of(bench)
 
 
-def judged(read: Read, fresh: Sample, seed: int, began: float) -> JudgedProgram:
+def judged(read: Read, fresh: Sample, seed: int) -> JudgedProgram:
     """A program with its verdicts, on sequences that it was not found on.
 
     Args:
         read: the program.
         fresh: the sequences.
         seed: of where heads are made to look.
-        began: when the search did, by `time.monotonic`.
     """
     forcing = Forcing(read.program, read.selects, fresh, seed)
     told, answers = forcing.told, forcing.own
@@ -185,7 +180,6 @@ def judged(read: Read, fresh: Sample, seed: int, began: float) -> JudgedProgram:
         forcing.follows(),
         spare_lines(read.program, fresh, answers),
         len(told),
-        time.monotonic() - began,
     )
 
 
