@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from headway.programs.pool import Pool
 from headway.programs.printed import Program
 from headway.programs.sample import Sample
 from headway.programs.trees import Search
+from headway.programs.trials import Trials
 from headway.replace.circuit import Circuit
 from headway.tasks.base import TokensAre
 
@@ -47,39 +47,44 @@ def read_program(
         tokens_are: what tokens are, beside names.
         title: a line about the model.
     """
-    scope = Scope(sample.inputs, sample.how)
-    pool = Pool(scope, sample.matters, tokens_are != "symbols")
-    heads = Heads(sample, circuit, pool)
-    selects = list(_layer_by_layer(heads, circuit))
-    answers = sample.answers()
+    is_ordered = tokens_are != "symbols"
+    pool = Pool(Scope(sample.inputs, sample.how), sample.matters, is_ordered)
+    heads = Heads(sample, circuit, pool, tokens_are == "numbers")
+    layers = list(_layer_by_layer(heads, circuit))
+    selects = [select for layer in layers for select in layer]
+    trials = Trials(sample, selects)
+    known = Pool(trials, trials.matters, is_ordered)
+    for layer in layers:
+        known.add_layer(layer)
     hops = dict[str, Expression]()
     for at, hop in enumerate(sample.bench.task.hops):
-        rows = _rows_of(sample, answers, at, tokens_are)
-        hops[hop] = _answer(pool, rows, selects)
+        rows = _rows_of(sample, trials, at, tokens_are)
+        hops[hop] = _answer(known, rows, selects)
     return Read(Program(title, sample.how, hops, heads.unread), selects)
 
 
-def _layer_by_layer(heads: Heads, circuit: Circuit) -> Iterator[Expression]:
-    """The selects of a circuit; what they bring joins the pool."""
+def _layer_by_layer(heads: Heads, circuit: Circuit) -> Iterator[list[Expression]]:
+    """The selects of every layer; what they bring joins the pool."""
     for layer in sorted({layer for layer, _ in circuit.mechanisms}):
         selects = heads.layer(layer)
         heads.pool.add_layer(selects)
-        yield from selects
+        yield selects
 
 
-def _rows_of(sample: Sample, answers: Any, hop: int, tokens_are: TokensAre) -> Rows:
+def _rows_of(sample: Sample, trials: Trials, hop: int, tokens_are: TokensAre) -> Rows:
     """Rows at which a hop is asked, of as many sequences as are looked at."""
-    asked = sample.asked[..., hop]
+    asked = trials.asked[..., hop]
     a_sequence = max(1.0, asked.sum(1).mean())
-    most = int(MOST_ROWS / a_sequence)
-    sequences, positions = np.nonzero(asked[:most])
-    at = sequences, positions
+    step = max(1, round(a_sequence * len(asked) / MOST_ROWS))
+    sequences, positions = np.nonzero(asked[::step])
+    at = sequences * step, positions
     task = sample.bench.task
     is_token = getattr(task.targets, "vocabulary", None) == task.vocabulary
     answers_are = "tokens" if is_token else "classes"
     if sample.how.width:
         answers_are = "symbols"
-    return Rows(at, answers[..., hop][at], tokens_are, answers_are)
+    weights = trials.weights[at[0]]
+    return Rows(at, trials.answers[..., hop][at], weights, tokens_are, answers_are)
 
 
 def _answer(pool: Pool, rows: Rows, selects: list[Expression]) -> Expression:
@@ -88,5 +93,5 @@ def _answer(pool: Pool, rows: Rows, selects: list[Expression]) -> Expression:
     is_symbol = rows.answers_are == "symbols"
     more = () if is_symbol else linear_conditions(pool, rows, selects)
     depends_on = conditions(pool, rows, more)
-    unit = max(LEAST_UNIT, UNIT * len(rows))
-    return Search(depends_on, may_be, unit).best()
+    unit = max(LEAST_UNIT, UNIT * rows.weights.sum())
+    return Search(depends_on, may_be, rows.weights, unit).best()

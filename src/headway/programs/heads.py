@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 
-from headway.programs.expressions import TOKEN, Array, Expression, Mask, Scope
-from headway.programs.pool import Pool, Variable
+from headway.programs.expressions import TOKEN, Array, Expression, Mask
+from headway.programs.pool import Pool, Valued, Variable
 from headway.programs.sample import Sample
 from headway.programs.selects import UnreadError, code_of
 from headway.relations.expressions import ELSE
@@ -29,12 +30,20 @@ NEARBY = [
     *("previous token", "same token", "latest same token", "earliest same token"),
     *(f"{k} back" for k in range(2, 9)),
     *("after latest same token", "after earliest same token", "after same token"),
+    *("smaller token", "larger token", "other token", "all so far", "all before"),
+    *("next token", "2 ahead", "3 ahead"),
 ]
 """Words for relations between roles of a task."""
 
-PICKS = ("{}", "{} & (j != i)", "latest({})", "earliest({})")
+PICKS = (
+    *("{}", "{} & (j != i)", "latest({})", "earliest({})"),
+    *("{} & (j != 0)", "{} | (seen & (j == 0))"),
+)
 MOST_MATCHED = 40
 """Variables that keys are matched by, those of the lowest heads first."""
+
+MOST_COUNTED = 12
+"""Numbers that keys are matched by, those of the lowest heads first."""
 
 MOST_HELD = 8
 """Variables of lower heads that keys may be told by alone, without the query's."""
@@ -70,17 +79,21 @@ class Heads:
         sample: sequences.
         circuit: a mechanism for every head.
         pool: of variables, which grows layer by layer.
+        are_numbers: whether tokens may be compared with places and counts.
 
     Attributes:
         unread: heads that no expression stands for, and why.
     """
 
-    def __init__(self, sample: Sample, circuit: Circuit, pool: Pool):
+    def __init__(self, sample: Sample, circuit: Circuit, pool: Pool, are_numbers: bool):
         self.sample, self.circuit, self.pool = sample, circuit, pool
+        self.numeric = (
+            ("place", "count", "token") if are_numbers else ("place", "count")
+        )
         self.unread = dict[str, str]()
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> Valued:
         """The values of expressions."""
         return self.pool.scope
 
@@ -174,11 +187,8 @@ class Heads:
         matched = self._matched(target)
         if matched is not None:
             return matched
-        for near in NEARBY:
-            told = _named(code_of(near), target.name, target.words)
-            if self._serves(told, target):
-                return self._narrowed(told, target)
-        return None
+        nearby = [Expression(code_of(near), "select") for near in NEARBY]
+        return next(self._picked(nearby, target), None)
 
     def _matched(self, target: Target) -> Expression | None:
         """The keys by values that lower heads have brought to them or to the query; the
@@ -186,6 +196,8 @@ class Heads:
         """
         reaching = list(self._reaching(target))
         served = list(self._picked(reaching, target))
+        if not served:
+            served = list(self._picked(self._counted(target), target))
         if served:
             return min(served, key=_length)
         return self._both(reaching, target) or self._held(target)
@@ -193,16 +205,38 @@ class Heads:
     def _reaching(self, target: Target) -> Iterator[Expression]:
         """The matches of two values that have all keys of a head among theirs."""
         tokens = self.pool.of_kind("token")[:MOST_MATCHED]
-        matters = target.keys & self.sample.matters[..., None]
-        sequences, queries, keys = np.nonzero(matters)
-        values = np.stack([variable.values for variable in tokens])
-        of_keys = values[:, sequences, keys]
-        of_queries = values[:, sequences, queries]
+        of_keys, of_queries = self._at(target, tokens)
         for first, of_key in enumerate(of_keys):
             alike = (of_key == of_queries).all(1)
             for second in np.nonzero(alike)[0]:
                 if first or second:  # not the token of both
-                    yield _match(tokens[first], tokens[second])
+                    parts = tokens[first].expression, tokens[second].expression
+                    yield Expression("match(seen, {}, {})", "select", parts)
+
+    def _counted(self, target: Target) -> Iterator[Expression]:
+        """The matches of a number with another, or a sum of two, but for a constant."""
+        numbers = self.pool.of_kind(*self.numeric)[:MOST_COUNTED]
+        of_keys, of_queries = self._at(target, numbers)
+        sums = [
+            (number.expression, values)
+            for number, values in zip(numbers, of_queries, strict=True)
+        ]
+        for (first, of_first), (second, of_second) in permutations(sums[:], 2):
+            parts = first, second
+            sums.append((Expression("({} - {})", "count", parts), of_first - of_second))
+            sums.append((Expression("({} + {})", "count", parts), of_first + of_second))
+        for number, of_key in zip(numbers, of_keys, strict=True):
+            for query, of_query in sums:
+                apart = np.unique(of_key - of_query)
+                if len(apart) == 1 and query is not number.expression:
+                    yield _shifted(number.expression, query, int(apart[0]))
+
+    def _at(self, target: Target, variables: Sequence[Variable]) -> tuple[Array, Array]:
+        """Values at the keys of a head and at its queries, [variable, cell]."""
+        matters = target.keys & self.sample.matters[..., None]
+        sequences, queries, keys = np.nonzero(matters)
+        values = np.stack([variable.values for variable in variables])
+        return values[:, sequences, keys], values[:, sequences, queries]
 
     def _picked(
         self, matches: Sequence[Expression], target: Target
@@ -293,9 +327,11 @@ def _named(
     return Expression(form, "select", parts, 1.0, (head,), says)
 
 
-def _match(key: Variable, query: Variable) -> Expression:
-    parts = (key.expression, query.expression)
-    return Expression("match(seen, {}, {})", "select", parts)
+def _shifted(key: Expression, query: Expression, by: int) -> Expression:
+    """The match of a number with another that is so much smaller."""
+    sign = "-" if by < 0 else "+"
+    form = f"match(seen, {{}}, {{}} {sign} {abs(by)})" if by else "match(seen, {}, {})"
+    return Expression(form, "select", (key, query))
 
 
 def _than(sign: str, one: Variable, own: Expression) -> Expression:
