@@ -20,7 +20,7 @@ from headway import Circuit, HeadwayError, Run, Task, discover
 from headway.models import tapped
 from headway.programs.expressions import PLACE, TOKEN, Expression
 from headway.programs.find import Read, read_program
-from headway.programs.judged import JudgedProgram, judged
+from headway.programs.judged import MATCH, JudgedProgram, in_whole, judged
 from headway.programs.sample import Sample
 from headway.replace import Bench
 from headway.replace.ablation import heads_of
@@ -177,13 +177,13 @@ def mutated(read: Read, old: Expression, new: Expression) -> Read:
     return Read(replace(read.program, hops=hops), selects)
 
 
-def line_of(name: str, seed: int, found: JudgedProgram, what: str) -> dict[str, Any]:
+def line_of(name: str, seed: int, found: JudgedProgram) -> dict[str, Any]:
     """What is kept of a program."""
     shares = [one.share for one in found.follows if one.share is not None]
     return {
         "model": name,
         "seed": seed,
-        "program": what,
+        "program": "found",
         "matches": round(found.matches, 4),
         "follows": round(min(shares), 4) if shares else None,
         "heads": {" ".join(one.heads): one.share for one in found.follows},
@@ -208,12 +208,18 @@ def lines_of(case: Case, seed: int, count: int, spent: float) -> Iterator[dict]:
     read = read_program(sample, case.circuit, case.task.tokens_are, case.name)
     found = judged(read, fresh, seed)
     took = spent + time.process_time() - began
-    yield line_of(case.name, seed, found, "found") | {"seconds": round(took, 1)}
+    yield line_of(case.name, seed, found) | {"seconds": round(took, 1)}
+    own = fresh.answers()
     changes = list(mutations(read))
     random.Random(seed).shuffle(changes)
     for what, old, new in changes[:count]:
-        wrong = judged(mutated(read, old, new), fresh, seed)
-        yield line_of(case.name, seed, wrong, f"mutated {what}")
+        wrong = mutated(read, old, new)
+        matches = in_whole(wrong.program(fresh.inputs), own, fresh).mean()
+        about = {"model": case.name, "seed": seed, "program": f"mutated {what}"}
+        if matches < MATCH:  # it is refused, whatever it follows
+            yield about | {"matches": round(matches, 4), "is_models": False}
+        else:
+            yield line_of(case.name, seed, judged(wrong, fresh, seed)) | about
 
 
 def main():

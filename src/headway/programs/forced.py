@@ -72,10 +72,10 @@ class Forcing:
         instead = moved.instead(self.elsewhere.scope)
         told = self.program(self.sample.inputs, instead)
         moves = (forced != self.own) | (told != self.told)
-        moves &= self._is_sure(instead)
+        moves &= self.is_sure(instead)
         return (forced == told)[moves]
 
-    def _is_sure(self, instead: Mapping[Expression, Array]) -> Array:
+    def is_sure(self, instead: Mapping[Expression, Array]) -> Array:
         """Answers that are asked, are the model's as it is, and that nothing casts
         doubt on when heads look elsewhere (see `Doubts`).
         """

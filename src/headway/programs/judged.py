@@ -175,7 +175,7 @@ def judged(read: Read, fresh: Sample, seed: int) -> JudgedProgram:
     told, answers = forcing.told, forcing.own
     return JudgedProgram(
         read.program,
-        float(_in_whole(told, answers, fresh).mean()),
+        float(in_whole(told, answers, fresh).mean()),
         float((told == answers)[fresh.asked].mean()),
         forcing.follows(),
         spare_lines(read.program, fresh, answers),
@@ -183,7 +183,7 @@ def judged(read: Read, fresh: Sample, seed: int) -> JudgedProgram:
     )
 
 
-def _in_whole(told: Answers, answers: Answers, sample: Sample) -> Array:
+def in_whole(told: Answers, answers: Answers, sample: Sample) -> Array:
     """The sequences in which all answers are the same."""
     same = (told == answers) | ~sample.asked
     return same.all((1, 2))
@@ -194,14 +194,14 @@ def spare_lines(program: Program, sample: Sample, answers: Answers) -> list[str]
 
     In the place of a line stands its most frequent value, of a select no key.
     """
-    right = _in_whole(program(sample.inputs), answers, sample).mean()
+    right = in_whole(program(sample.inputs), answers, sample).mean()
     spare = list[str]()
     for line in program.lines:
         if not line.expression.is_line:
             continue
         instead = _most_frequent(line.expression, program, sample)
         told = program(sample.inputs, instead)
-        left = _in_whole(told, answers, sample).mean()
+        left = in_whole(told, answers, sample).mean()
         if right - left <= SPARE:
             spare.append(line.name)
     return spare

@@ -1,16 +1,13 @@
 """Sequences with a model as it is, and with heads that look elsewhere.
 
 Of programs that give a model's answers as it is, some differ once a head looks
-elsewhere. So rows of both are what a program is found on.
+elsewhere. Rows of both tell them apart.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 
-from headway.programs.elsewhere import Elsewhere
 from headway.programs.expressions import Array, Expression, Scope
-from headway.programs.sample import Sample
+from headway.programs.forced import Forcing
 
 SEQUENCES = 200
 """Sequences in which heads look elsewhere, of all heads together."""
@@ -23,38 +20,34 @@ class Trials:
     """A model's answers in several trials of sequences, one trial after the other.
 
     Args:
-        sample: the sequences.
-        selects: of all heads that are read.
+        forcing: of heads, on these sequences.
 
     Attributes:
         answers: of the model, [sequence, position, hop].
-        asked: where a hop is asked.
+        weights: of answers; 0 where none is asked, or little follows from it.
         matters: positions up to the last that is asked.
-        weights: of sequences.
         tokens: by number.
     """
 
-    def __init__(self, sample: Sample, selects: Sequence[Expression]):
-        elsewhere = Elsewhere(selects, sample, 0)
+    def __init__(self, forcing: Forcing):
+        sample, elsewhere = forcing.sample, forcing.elsewhere
         self._scopes = [elsewhere.scope]
-        answers = [sample.answers()]
+        answers = [forcing.own]
+        weights = [sample.asked.astype(float)]
         groups = elsewhere.groups()
         count = min(len(sample.inputs), SEQUENCES // max(1, len(groups)))
         for group in groups:
-            for moved in elsewhere.moved(group, 1):
-                keys = moved.instead(elsewhere.scope)
-                instead = {select: keys[select][:count] for select in group}
-                scope = Scope(sample.inputs[:count], sample.how, instead)
-                self._scopes.append(scope)
-                answers.append(sample.answers(moved.mechanisms)[:count])
-        sequences = np.arange(len(sample.inputs))
-        which = [sequences, *[sequences[:count]] * len(groups)]
+            (moved,) = elsewhere.moved(group, 1)
+            keys = moved.instead(elsewhere.scope)
+            instead = {select: keys[select][:count] for select in group}
+            self._scopes.append(Scope(sample.inputs[:count], sample.how, instead))
+            answers.append(sample.answers(moved.mechanisms)[:count])
+            weights.append(WEIGHT * forcing.is_sure(keys)[:count])
         self.answers = np.concatenate(answers)
-        self.asked = np.concatenate([sample.asked[some] for some in which])
-        self.matters = np.concatenate([sample.matters[some] for some in which])
+        self.weights = np.concatenate(weights)
+        some = [sample.matters[:count]] * len(groups)
+        self.matters = np.concatenate([sample.matters, *some])
         self.tokens = np.concatenate([scope.tokens for scope in self._scopes])
-        self.weights = np.full(len(self.tokens), WEIGHT)
-        self.weights[: len(sequences)] = 1
 
     def value(self, expression: Expression) -> Array:
         """A value for every position, or the keys of every query, in all trials."""
