@@ -2,8 +2,8 @@
 
 A query takes the keys of another query of its sequence that plays the same role. Of
 heads that others read, two queries swap theirs, one pair in a sequence, so that what is
-brought is still brought once. So the model sees rows of attention that it might have,
-in the wrong place.
+brought is still brought once, even where no query may see it. So the model sees rows of
+attention that it might have, in the wrong place.
 """
 
 from collections.abc import Iterable, Sequence
@@ -74,13 +74,25 @@ class Moved:
             for select in self.selects
         }
 
-    @property
-    def mechanisms(self) -> dict[Head, Mechanism]:
-        """The heads as they then attend."""
-        times = self.keys.sum(2, keepdims=True)
-        rows = self.keys / np.maximum(times, 1)
-        forced = Forced(torch.from_numpy(rows), torch.from_numpy(self.where))
-        return dict.fromkeys(map(head_of, self.heads), forced)
+    def mechanisms(
+        self, selects: Sequence[Expression], scope: Scope
+    ) -> dict[Head, Mechanism]:
+        """The heads as they then attend, evenly to what all their selects look at.
+
+        Args:
+            selects: of all heads.
+            scope: their keys.
+        """
+        mechanisms = dict[Head, Mechanism]()
+        for name in self.heads:
+            times = self.keys.astype(int)
+            for other in selects:
+                if name in other.heads and other not in self.selects:
+                    times += scope.value(other)
+            rows = times / np.maximum(times.sum(2, keepdims=True), 1)
+            forced = Forced(torch.from_numpy(rows), torch.from_numpy(self.where))
+            mechanisms[head_of(name)] = forced
+        return mechanisms
 
 
 class Elsewhere:
@@ -124,12 +136,24 @@ class Elsewhere:
         """The selects of a group in other places, differently in every round."""
         generator = np.random.default_rng(self._seed)
         keys = self.scope.value(group[0])
-        for turn in range(rounds):
-            if self._is_read(group[0]):
-                moved, where = self._swapped(keys, turn, generator)
+        is_read = self._is_read(group[0])
+        for _ in range(rounds):
+            others = self._other_places(group[0])
+            if others:
+                moved, where = generator.choice(others), np.any(self.sample.asked, 2)
+            elif is_read:
+                moved, where = self._swapped(keys, generator)
             else:
                 moved, where = self._taken(keys, generator)
             yield Moved(group, moved, where)
+
+    def _other_places(self, select: Expression) -> list[Mask]:
+        """The keys of the same head's other selects, where it has several."""
+        return [
+            self.scope.value(other)
+            for other in self.selects
+            if other is not select and set(other.heads) & set(select.heads)
+        ]
 
     def _is_read(self, select: Expression) -> bool:
         """True if keys of other heads depend on what a select brings."""
@@ -157,35 +181,24 @@ class Elsewhere:
         return moved, asked & may_take.any(2)
 
     def _swapped(
-        self, keys: Mask, turn: int, generator: np.random.Generator
+        self, keys: Mask, generator: np.random.Generator
     ) -> tuple[Mask, Array]:
-        """Two queries of every sequence swap their keys; and which queries do.
-
-        If the first may not see the second's, it looks at itself, or at the key of
-        another query.
+        """Two queries of every sequence swap their keys, seen or not; and which queries
+        do.
         """
         rows = self.sample.matters & (keys.sum(2) == 1)
         moved = np.zeros_like(keys)
         where = np.zeros_like(rows)
         for at in range(len(keys)):
             pair = self._pair(at, rows[at], generator)
-            if pair is None:
-                continue
-            first, second = pair
-            places = keys[at].argmax(1)
-            known = places[rows[at]]
-            others = known[known <= first]
-            is_other = turn % 2 and len(others)
-            other = generator.choice(others) if is_other else first
-            is_seen = self.scope.seen[at, first, places[second]]
-            moved[at, first, places[second] if is_seen else other] = True
-            moved[at, second, places[first]] = True
-            where[at, [first, second]] = True
+            if pair is not None:
+                moved[at, pair] = keys[at, pair[::-1]]
+                where[at, pair] = True
         return moved, where
 
     def _pair(
         self, at: int, rows: Array, generator: np.random.Generator
-    ) -> tuple[int, int] | None:
+    ) -> Array | None:
         """Two queries of a sequence that play one role, if it has any."""
         queries = np.nonzero(rows)[0]
         if len(queries) == 0:
@@ -194,8 +207,7 @@ class Elsewhere:
         alike = queries[self._roles[at, queries] == role]
         if len(alike) < 2:
             return None
-        first, second = sorted(generator.choice(alike, 2, replace=False))
-        return first, second
+        return generator.choice(alike, 2, replace=False)
 
 
 def _roles_of(sample: Sample) -> Array:

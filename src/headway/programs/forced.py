@@ -10,12 +10,14 @@ from headway.programs.elsewhere import Elsewhere, Moved
 from headway.programs.expressions import Array, Expression, Scope
 from headway.programs.printed import Program
 from headway.programs.sample import Sample
+from headway.replace.heads import Head
+from headway.replace.mechanism import Mechanism
 
 LEAST_ROWS = 20
 """Answers that must move, so that a share of them says something."""
 
 ROUNDS = 3
-"""Times that every sequence is forced, each with another fallback."""
+"""Times that every sequence is forced, each time elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,16 @@ class Forcing:
 
     def _forced(self, moved: Moved) -> Array:
         """Tell, of every answer that moves, if the program follows."""
-        forced = self.sample.answers(moved.mechanisms)
+        forced = self.sample.answers(self.mechanisms(moved))
         instead = moved.instead(self.elsewhere.scope)
         told = self.program(self.sample.inputs, instead)
         moves = (forced != self.own) | (told != self.told)
         moves &= self.is_sure(instead)
         return (forced == told)[moves]
+
+    def mechanisms(self, moved: Moved) -> dict[Head, Mechanism]:
+        """The heads that look elsewhere, as they then attend."""
+        return moved.mechanisms(self.elsewhere.selects, self.elsewhere.scope)
 
     def is_sure(self, instead: Mapping[Expression, Array]) -> Array:
         """Answers that are asked, are the model's as it is, and that nothing casts

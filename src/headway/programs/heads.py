@@ -26,14 +26,18 @@ PLACES = [
 ALIKE = 0.7
 """The least share of its mean attention there."""
 
-NEARBY = [
-    *("previous token", "same token", "latest same token", "earliest same token"),
+PLACES_FIRST = [
+    *("previous token", "next token", "2 ahead", "3 ahead"),
     *(f"{k} back" for k in range(2, 9)),
-    *("after latest same token", "after earliest same token", "after same token"),
-    *("smaller token", "larger token", "other token", "all so far", "all before"),
-    *("next token", "2 ahead", "3 ahead"),
 ]
-"""Words for relations between roles of a task."""
+"""Words for relations between roles of a task that a head may tell by itself."""
+
+NEARBY = [
+    *("same token", "latest same token", "earliest same token", "other token"),
+    *("after latest same token", "after earliest same token", "after same token"),
+    *("smaller token", "larger token", "all so far", "all before"),
+]
+"""Words for other relations between roles, where no lower head tells them."""
 
 PICKS = (
     *("{}", "{} & (j != i)", "latest({})", "earliest({})"),
@@ -44,6 +48,9 @@ MOST_MATCHED = 40
 
 MOST_COUNTED = 12
 """Numbers that keys are matched by, those of the lowest heads first."""
+
+MOST_PLACES = 3
+"""Places that one head looks at, each by itself."""
 
 MOST_HELD = 8
 """Variables of lower heads that keys may be told by alone, without the query's."""
@@ -134,6 +141,11 @@ class Heads:
     def _by_relations(self, head: Head, words: tuple[str, ...]) -> Iterator[Expression]:
         """The select of relations, all at once or one by one."""
         name = name_of(head)
+        if "token" in self.numeric:
+            several = self._several_places(self._target(name, *words))
+            if several:
+                yield from several
+                return
         if len(words) > 1:
             every = self._of_role(self._target(name, *words))
             if every is not None:
@@ -149,6 +161,18 @@ class Heads:
             form = " | ".join(["{}"] * len(read))
             inner = tuple(replace(select, heads=()) for select in read)
             yield _named(f"({form})", name, "  ".join(words), inner)
+
+    def _several_places(self, target: Target) -> list[Expression]:
+        """The selects of a few places, where all that are asked look at the same ones:
+        numbers there may be added.
+        """
+        asked = target.keys[np.any(self.sample.asked, 2)]
+        is_one = len(asked) > 0 and (asked == asked[0]).all()
+        places = np.nonzero(asked[0])[0] if is_one else np.array([], int)
+        if not 2 <= len(places) <= MOST_PLACES:
+            return []
+        forms = [f"(seen & (j == {place}))" for place in places]
+        return [_named(form, target.name, target.words) for form in forms]
 
     def _target(self, name: str, *words: str) -> Target:
         """The keys of some relations of a head."""
@@ -184,11 +208,16 @@ class Heads:
         """A relation between roles, by what lower heads tell, or by place and
         symbol.
         """
-        matched = self._matched(target)
-        if matched is not None:
-            return matched
-        nearby = [Expression(code_of(near), "select") for near in NEARBY]
-        return next(self._picked(nearby, target), None)
+        return (
+            self._in_words(PLACES_FIRST, target)
+            or self._matched(target)
+            or self._in_words(NEARBY, target)
+        )
+
+    def _in_words(self, words: Sequence[str], target: Target) -> Expression | None:
+        """The keys of a head by the first words that tell them."""
+        told = [Expression(code_of(word), "select") for word in words]
+        return next(self._picked(told, target), None)
 
     def _matched(self, target: Target) -> Expression | None:
         """The keys by values that lower heads have brought to them or to the query; the

@@ -11,7 +11,7 @@ import numpy as np
 from headway.programs.candidates import Candidates
 from headway.programs.expressions import Array, Expression
 
-DEEPEST = 6
+DEEPEST = 8
 LOOKED_AT = 12
 """Splits that are judged by what the best splits below them then get right."""
 

@@ -41,7 +41,7 @@ class Trials:
             keys = moved.instead(elsewhere.scope)
             instead = {select: keys[select][:count] for select in group}
             self._scopes.append(Scope(sample.inputs[:count], sample.how, instead))
-            answers.append(sample.answers(moved.mechanisms)[:count])
+            answers.append(sample.answers(forcing.mechanisms(moved))[:count])
             weights.append(WEIGHT * forcing.is_sure(keys)[:count])
         self.answers = np.concatenate(answers)
         self.weights = np.concatenate(weights)
