@@ -22,7 +22,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Followed:
-    """The share of moved answers in which a program follows the model.
+    """The share of some answers in which a model and a program that is changed agree.
 
     Attributes:
         heads: that were made to look elsewhere.
@@ -60,6 +60,22 @@ class Forcing:
     def follows(self) -> list[Followed]:
         """Every head of the circuit, one select after the other."""
         return [self._followed(group) for group in self.elsewhere.groups()]
+
+    def repairs(self) -> list[Followed]:
+        """The answers in which program and model part that become the program's when a
+        head is made to attend as the program says, evenly and to nothing else.
+        """
+        parts = (self.told != self.own) & self.sample.asked
+        if not parts.any():
+            return []
+        repairs = list[Followed]()
+        for group in self.elsewhere.groups():
+            keys = self.elsewhere.scope.value(group[0])
+            hard = Moved(group, keys, keys.any(2))
+            answers = self.sample.answers(self.mechanisms(hard))
+            share = float((answers == self.told)[parts].mean())
+            repairs.append(Followed(hard.heads, int(parts.sum()), share))
+        return repairs
 
     def _followed(self, selects: Sequence[Expression]) -> Followed:
         """Forces heads that look at the same keys."""

@@ -44,6 +44,8 @@ class JudgedProgram:
         matches: the share of whole sequences with all answers the model's.
         answers: the share of answers that are the model's.
         follows: by the heads that are made to look elsewhere.
+        repairs: by heads that are made to attend as the program says, the answers that
+            then no longer part.
         spare: lines without which hardly an answer changes.
         sequences: that it was judged on.
     """
@@ -52,6 +54,7 @@ class JudgedProgram:
     matches: float
     answers: float
     follows: list[Followed]
+    repairs: list[Followed]
     spare: list[str]
     sequences: int
 
@@ -102,6 +105,13 @@ class JudgedProgram:
             if followed.share is not None:
                 share = f"{followed.share:.3f} of {followed.moved} answers that move"
             lines.append(f"follows {names}: {share}")
+        if self.repairs:
+            best = max(self.repairs, key=lambda repair: repair.share or 0.0)
+            names = " ".join(best.heads)
+            lines.append(
+                f"where they part, {names} made hard gives the program's answer in "
+                f"{best.share:.3f} of {best.moved}"
+            )
         if self.spare:
             lines.append(f"spare lines: {', '.join(self.spare)}")
         for name, relation in self.program.unread.items():
@@ -178,6 +188,7 @@ def judged(read: Read, fresh: Sample, seed: int) -> JudgedProgram:
         float(in_whole(told, answers, fresh).mean()),
         float((told == answers)[fresh.asked].mean()),
         forcing.follows(),
+        forcing.repairs(),
         spare_lines(read.program, fresh, answers),
         len(told),
     )
