@@ -107,7 +107,7 @@ def case_of(name: str, folder: Path, strangers: Path) -> Case:
     """
     if (Path(name) / "config.json").exists():
         run = Run.open(name)
-        return discovered(name, run.model(), run.task)
+        return discovered(Path(name).name, run.model(), run.task)
     if name in MODELS:
         module, task, _ = load(name, folder / "cohort")
         return discovered(name, module, task)
