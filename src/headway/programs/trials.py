@@ -10,7 +10,8 @@ from headway.programs.expressions import Array, Expression, Scope
 from headway.programs.forced import Forcing
 
 SEQUENCES = 200
-"""Sequences in which heads look elsewhere, of all heads together."""
+"""Sequences at most in which heads are as they are, and in which they look elsewhere,
+all heads together."""
 
 WEIGHT = 0.25
 """The weight of an answer when a head looks elsewhere, beside one when none does."""
@@ -31,9 +32,9 @@ class Trials:
 
     def __init__(self, forcing: Forcing):
         sample, elsewhere = forcing.sample, forcing.elsewhere
-        self._scopes = [elsewhere.scope]
-        answers = [forcing.own]
-        weights = [sample.asked.astype(float)]
+        self._scopes = [Scope(sample.inputs[:SEQUENCES], sample.how)]
+        answers = [forcing.own[:SEQUENCES]]
+        weights = [sample.asked[:SEQUENCES].astype(float)]
         groups = elsewhere.groups()
         count = min(len(sample.inputs), SEQUENCES // max(1, len(groups)))
         for group in groups:
@@ -46,7 +47,7 @@ class Trials:
         self.answers = np.concatenate(answers)
         self.weights = np.concatenate(weights)
         some = [sample.matters[:count]] * len(groups)
-        self.matters = np.concatenate([sample.matters, *some])
+        self.matters = np.concatenate([sample.matters[:SEQUENCES], *some])
         self.tokens = np.concatenate([scope.tokens for scope in self._scopes])
 
     def value(self, expression: Expression) -> Array:
