@@ -32,6 +32,9 @@ PRINTED = {
     ("docs/quickstart.md", 1): "headway circuit runs/lookup --ablation mean",
     ("docs/emergence.md", 0): "headway emergence runs/lookup",
     ("docs/relations.md", 0): OWN_LOOP,
+    ("docs/programs.md", 0): (
+        "headway circuit runs/lookup --ablation mean --program lookup_program.py"
+    ),
 }
 """The command that prints a block, by the page and the block's number on it."""
 

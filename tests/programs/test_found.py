@@ -3,21 +3,28 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from headway import userfile
 from headway.errors import HeadwayError
-from headway.programs import program
+from headway.programs import prelude, program
 from headway.programs.expressions import Expression
 from headway.programs.find import read_program
 from headway.programs.forced import Forcing
+from headway.programs.judged import judged
 from headway.programs.sample import Sample
 from headway.replace import Bench, Circuit
 from headway.replace.heads import name_of
-from headway.replace.mechanism import NOTHING
+from headway.replace.mechanism import NOTHING, Paths
 from headway.training import held_out
 from headway_experiments.arena.compiled import compiled
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ModularAddition = userfile.load(EXAMPLES / "grokking.py").ModularAddition
 
 BY_HAND = [
     ("doubling", 1),
@@ -100,3 +107,73 @@ def test_a_circuit_of_fewer_heads_is_refused():
     known = compiled(1)
     with pytest.raises(HeadwayError, match="of every head of the model"):
         program(known.model, known.task, Circuit.of(list(known.required)[:1]))
+
+
+class Adder:
+    """Reads `a b =` and looks at a and b alike: what it answers is their sum."""
+
+    n_layers = n_heads = 1
+
+    def __init__(self, p: int):
+        self.p = p
+
+    def __call__(self, inputs, tap=lambda layer, pattern: pattern):
+        rows = torch.tensor([[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])
+        pattern = rows.expand(len(inputs), 1, 3, 3)
+        mean = tap(0, pattern)[:, 0] @ inputs.float()[..., None]
+        total = (2 * mean).round().long() % self.p
+        return torch.nn.functional.one_hot(total[..., 0], self.p + 1) * 20.0
+
+
+def test_a_head_that_looks_at_two_places_is_read_as_a_sum_that_follows():
+    task = ModularAddition(p=7)
+    model = Adder(7)
+    found, fresh = (
+        Sample.of(Bench(model, task, held_out(task, 100, 0, "cpu", purpose)))
+        for purpose in ("program", "fresh")
+    )
+    circuit = Circuit({(0, 0): Paths(frozenset({"all before"}))})
+    read = read_program(found, circuit, "numbers", "")
+    told = judged(read, fresh, 0)
+    assert "% 7" in told.program.text
+    assert "(v0 + v1)" in told.program.text
+    assert told.verdict == "the model's program"
+    assert [one.share for one in told.follows] == [1.0, 1.0]
+
+
+class Blurred:
+    """A model whose upper head looks everywhere in some sequences."""
+
+    def __init__(self, model):
+        self.model = model
+        self.n_layers, self.n_heads = model.n_layers, model.n_heads
+
+    def __call__(self, inputs, tap=lambda layer, pattern: pattern):
+        is_blurred = inputs[:, 0, 0] > 1
+
+        def blurred(layer, pattern):
+            visible = (pattern > 0).to(pattern.dtype)
+            even = visible / visible.sum(-1, keepdim=True)
+            is_even = is_blurred[:, None, None, None] & (layer == 1)
+            return tap(layer, torch.where(is_even, even, pattern))
+
+        return self.model(inputs, blurred)
+
+
+def test_a_head_that_is_blurred_repairs_the_model_when_it_is_made_hard():
+    known = compiled(1)
+    read = read_program(sample_of(known, "program"), circuit_of(known), "symbols", "")
+    blurred = replace(known, model=Blurred(known.model))
+    found = judged(read, sample_of(blurred, "fresh"), 0)
+    assert found.matches < 0.95
+    shares = {one.heads: one.share for one in found.repairs}
+    assert shares[("L1.H0",)] == 1.0
+    assert shares[("L0.H0",)] < 0.5
+    assert "where they part, L1.H0 made hard gives the program's answer" in str(found)
+
+
+def test_no_query_sees_padding():
+    tokens = np.array([[1, 2, 4, 4]])
+    *_, seen = prelude.frame(tokens, ahead=True, padding=4)
+    assert seen.shape == (1, 4, 4)
+    assert (seen == [True, True, False, False]).all()

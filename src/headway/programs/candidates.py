@@ -37,6 +37,7 @@ class Rows:
     Attributes:
         at: sequence and position of each.
         answers: of the model.
+        weights: of each.
         tokens_are: symbols, ordered, or numbers.
         answers_are: tokens, as the sequence has them; classes, which are none; or
             symbols, of which none is known by itself.
@@ -44,6 +45,7 @@ class Rows:
 
     at: tuple[Array, Array]
     answers: Array
+    weights: Array
     tokens_are: str
     answers_are: Literal["tokens", "classes", "symbols"]
 

@@ -96,10 +96,12 @@ class Input:
     Attributes:
         ahead: whether queries see later keys, too.
         width: how many numbers of a vector are its symbol; 0 if inputs are tokens.
+        padding: the token that no query sees; -1 if there is none.
     """
 
     ahead: bool = False
     width: int = 0
+    padding: int = -1
 
     def tokens(self, inputs: Array) -> Tokens:
         """Tokens by number, or a number for every vector."""
@@ -122,7 +124,9 @@ class Scope:
 
     def __post_init__(self):
         self.tokens = self.how.tokens(self.inputs)
-        n, i, j, q, k, self.seen = prelude.frame(self.tokens, self.how.ahead)
+        n, i, j, q, k, self.seen = prelude.frame(
+            self.tokens, self.how.ahead, self.how.padding
+        )
         frame = {"t": self.tokens, "n": n, "i": i, "j": j}
         cells = {"q": q, "k": k, "seen": self.seen}
         nothing_else = {"__builtins__": {}, "np": np}

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product, starmap
+from itertools import permutations
 
 import numpy as np
 
-from headway.programs.expressions import TOKEN, Array, Expression, Mask, Scope
-from headway.programs.pool import Pool, Variable
+from headway.programs.expressions import TOKEN, Array, Expression, Mask
+from headway.programs.pool import Pool, Valued, Variable
 from headway.programs.sample import Sample
 from headway.programs.selects import UnreadError, code_of
 from headway.relations.expressions import ELSE
@@ -26,16 +26,34 @@ PLACES = [
 ALIKE = 0.7
 """The least share of its mean attention there."""
 
-NEARBY = [
-    *("previous token", "same token", "latest same token", "earliest same token"),
+PLACES_FIRST = [
+    *("previous token", "next token", "2 ahead", "3 ahead"),
     *(f"{k} back" for k in range(2, 9)),
-    *("after latest same token", "after earliest same token", "after same token"),
 ]
-"""Words for relations between roles of a task."""
+"""Words for relations between roles of a task that a head may tell by itself."""
 
-PICKS = ("{}", "{} & (j != i)", "latest({})", "earliest({})")
-MOST_MATCHED = 8
-"""Variables of lower heads that keys are matched by, the cheapest first."""
+NEARBY = [
+    *("same token", "latest same token", "earliest same token", "other token"),
+    *("after latest same token", "after earliest same token", "after same token"),
+    *("smaller token", "larger token", "all so far", "all before"),
+]
+"""Words for other relations between roles, where no lower head tells them."""
+
+PICKS = (
+    *("{}", "{} & (j != i)", "latest({})", "earliest({})"),
+    *("{} & (j != 0)", "{} | (seen & (j == 0))"),
+)
+MOST_MATCHED = 40
+"""Variables that keys are matched by, those of the lowest heads first."""
+
+MOST_COUNTED = 12
+"""Numbers that keys are matched by, those of the lowest heads first."""
+
+MOST_PLACES = 3
+"""Places that one head looks at, each by itself."""
+
+MOST_HELD = 8
+"""Variables of lower heads that keys may be told by alone, without the query's."""
 
 LOOKS_ABOUT = ("beside(", "has(", "once(")
 """What a head can look for only by what lower heads have brought."""
@@ -68,17 +86,21 @@ class Heads:
         sample: sequences.
         circuit: a mechanism for every head.
         pool: of variables, which grows layer by layer.
+        are_numbers: whether tokens may be compared with places and counts.
 
     Attributes:
         unread: heads that no expression stands for, and why.
     """
 
-    def __init__(self, sample: Sample, circuit: Circuit, pool: Pool):
+    def __init__(self, sample: Sample, circuit: Circuit, pool: Pool, are_numbers: bool):
         self.sample, self.circuit, self.pool = sample, circuit, pool
+        self.numeric = (
+            ("place", "count", "token") if are_numbers else ("place", "count")
+        )
         self.unread = dict[str, str]()
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> Valued:
         """The values of expressions."""
         return self.pool.scope
 
@@ -119,10 +141,16 @@ class Heads:
     def _by_relations(self, head: Head, words: tuple[str, ...]) -> Iterator[Expression]:
         """The select of relations, all at once or one by one."""
         name = name_of(head)
-        every = self._matched(self._target(name, *words)) if len(words) > 1 else None
-        if every is not None:
-            yield every
-            return
+        if "token" in self.numeric:
+            several = self._several_places(self._target(name, *words))
+            if several:
+                yield from several
+                return
+        if len(words) > 1:
+            every = self._of_role(self._target(name, *words))
+            if every is not None:
+                yield every
+                return
         selects = [self._relation(name, word) for word in words]
         read = tuple(select for select in selects if select is not None)
         if len(read) < len(selects):
@@ -133,6 +161,18 @@ class Heads:
             form = " | ".join(["{}"] * len(read))
             inner = tuple(replace(select, heads=()) for select in read)
             yield _named(f"({form})", name, "  ".join(words), inner)
+
+    def _several_places(self, target: Target) -> list[Expression]:
+        """The selects of a few places, where all that are asked look at the same ones:
+        numbers there may be added.
+        """
+        asked = target.keys[np.any(self.sample.asked, 2)]
+        is_one = len(asked) > 0 and (asked == asked[0]).all()
+        places = np.nonzero(asked[0])[0] if is_one else np.array([], int)
+        if not 2 <= len(places) <= MOST_PLACES:
+            return []
+        forms = [f"(seen & (j == {place}))" for place in places]
+        return [_named(form, target.name, target.words) for form in forms]
 
     def _target(self, name: str, *words: str) -> Target:
         """The keys of some relations of a head."""
@@ -168,30 +208,64 @@ class Heads:
         """A relation between roles, by what lower heads tell, or by place and
         symbol.
         """
-        matched = self._matched(target)
-        if matched is not None:
-            return matched
-        for near in NEARBY:
-            told = _named(code_of(near), target.name, target.words)
-            if self._serves(told, target):
-                return self._narrowed(told, target)
-        return None
+        return (
+            self._in_words(PLACES_FIRST, target)
+            or self._matched(target)
+            or self._in_words(NEARBY, target)
+        )
+
+    def _in_words(self, words: Sequence[str], target: Target) -> Expression | None:
+        """The keys of a head by the first words that tell them."""
+        told = [Expression(code_of(word), "select") for word in words]
+        return next(self._picked(told, target), None)
 
     def _matched(self, target: Target) -> Expression | None:
         """The keys by values that lower heads have brought to them or to the query; the
         simplest select of those that serve.
         """
-        tokens = self.pool.of_kind("token")[:MOST_MATCHED]
-        pairs = list(product(tokens, tokens))[1:]  # without the token of both
-        reaching = [
-            matched
-            for matched in starmap(_match, pairs)
-            if self._reaches(matched, target)
-        ]
+        reaching = list(self._reaching(target))
         served = list(self._picked(reaching, target))
+        if not served:
+            served = list(self._picked(self._counted(target), target))
         if served:
             return min(served, key=_length)
         return self._both(reaching, target) or self._held(target)
+
+    def _reaching(self, target: Target) -> Iterator[Expression]:
+        """The matches of two values that have all keys of a head among theirs."""
+        tokens = self.pool.of_kind("token")[:MOST_MATCHED]
+        of_keys, of_queries = self._at(target, tokens)
+        for first, of_key in enumerate(of_keys):
+            alike = (of_key == of_queries).all(1)
+            for second in np.nonzero(alike)[0]:
+                if first or second:  # not the token of both
+                    parts = tokens[first].expression, tokens[second].expression
+                    yield Expression("match(seen, {}, {})", "select", parts)
+
+    def _counted(self, target: Target) -> Iterator[Expression]:
+        """The matches of a number with another, or a sum of two, but for a constant."""
+        numbers = self.pool.of_kind(*self.numeric)[:MOST_COUNTED]
+        of_keys, of_queries = self._at(target, numbers)
+        sums = [
+            (number.expression, values)
+            for number, values in zip(numbers, of_queries, strict=True)
+        ]
+        for (first, of_first), (second, of_second) in permutations(sums[:], 2):
+            parts = first, second
+            sums.append((Expression("({} - {})", "count", parts), of_first - of_second))
+            sums.append((Expression("({} + {})", "count", parts), of_first + of_second))
+        for number, of_key in zip(numbers, of_keys, strict=True):
+            for query, of_query in sums:
+                apart = np.unique(of_key - of_query)
+                if len(apart) == 1 and query is not number.expression:
+                    yield _shifted(number.expression, query, int(apart[0]))
+
+    def _at(self, target: Target, variables: Sequence[Variable]) -> tuple[Array, Array]:
+        """Values at the keys of a head and at its queries, [variable, cell]."""
+        matters = target.keys & self.sample.matters[..., None]
+        sequences, queries, keys = np.nonzero(matters)
+        values = np.stack([variable.values for variable in variables])
+        return values[:, sequences, keys], values[:, sequences, queries]
 
     def _picked(
         self, matches: Sequence[Expression], target: Target
@@ -216,7 +290,7 @@ class Heads:
                 Expression(f"({{}} {sign} j)", "bool", (variable.expression,), 0.0)
                 for sign in ("==", "!=")
             ]
-        for variable in self.pool.of_kind("token")[1:MOST_MATCHED]:
+        for variable in self.pool.of_kind("token")[1:MOST_HELD]:
             parts = (variable.expression, TOKEN)
             told += [
                 Expression(f"({{}} {sign} {{}})", "bool", parts, 0.0)
@@ -238,11 +312,6 @@ class Heads:
                 if self._serves(both, target):
                     return self._narrowed(both, target)
         return None
-
-    def _reaches(self, select: Expression, target: Target) -> bool:
-        """True if all keys of a head are among those of a select."""
-        keys = target.keys & self.sample.matters[..., None]
-        return bool(self.scope.value(select)[keys].all())
 
     def _serves(self, select: Expression, target: Target) -> bool:
         """True if a select has the keys of a head at all its rows."""
@@ -287,9 +356,11 @@ def _named(
     return Expression(form, "select", parts, 1.0, (head,), says)
 
 
-def _match(key: Variable, query: Variable) -> Expression:
-    parts = (key.expression, query.expression)
-    return Expression("match(seen, {}, {})", "select", parts)
+def _shifted(key: Expression, query: Expression, by: int) -> Expression:
+    """The match of a number with another that is so much smaller."""
+    sign = "-" if by < 0 else "+"
+    form = f"match(seen, {{}}, {{}} {sign} {abs(by)})" if by else "match(seen, {}, {})"
+    return Expression(form, "select", (key, query))
 
 
 def _than(sign: str, one: Variable, own: Expression) -> Expression:

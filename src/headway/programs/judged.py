@@ -4,7 +4,6 @@ A program that gives every answer may still be another way to the same answers. 
 tells is whether it follows the model when heads are made to look elsewhere.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,18 +44,19 @@ class JudgedProgram:
         matches: the share of whole sequences with all answers the model's.
         answers: the share of answers that are the model's.
         follows: by the heads that are made to look elsewhere.
+        repairs: by heads that are made to attend as the program says, the answers that
+            then no longer part.
         spare: lines without which hardly an answer changes.
         sequences: that it was judged on.
-        seconds: from the circuit to here.
     """
 
     program: Program
     matches: float
     answers: float
     follows: list[Followed]
+    repairs: list[Followed]
     spare: list[str]
     sequences: int
-    seconds: float
 
     @property
     def does_match(self) -> bool:
@@ -105,6 +105,13 @@ class JudgedProgram:
             if followed.share is not None:
                 share = f"{followed.share:.3f} of {followed.moved} answers that move"
             lines.append(f"follows {names}: {share}")
+        if self.repairs:
+            best = max(self.repairs, key=lambda repair: repair.share or 0.0)
+            names = " ".join(best.heads)
+            lines.append(
+                f"where they part, {names} made hard gives the program's answer in "
+                f"{best.share:.3f} of {best.moved}"
+            )
         if self.spare:
             lines.append(f"spare lines: {', '.join(self.spare)}")
         for name, relation in self.program.unread.items():
@@ -141,7 +148,6 @@ def program(
     """
     require_allowed("sequences", sequences, Sequences)
     require_allowed("tokens_are", tokens_are, TokensAre | None)
-    began = time.monotonic()
     with studied(model, task, seed=seed, writes=False) as subject:
         given, ablation = given_or_own(circuit, subject.run)
         allowed = "of every head of the model"
@@ -154,7 +160,7 @@ def program(
         tokens_are = tokens_are or subject.task.tokens_are
         title = f"A program of a model: {subject.task.title}."
         read = read_program(found_on, given, tokens_are, title)
-        return judged(read, fresh, subject.seed, began)
+        return judged(read, fresh, subject.seed)
 
 
 def _drawn(
@@ -167,29 +173,28 @@ def _drawn(
     return Sample.of(bench)
 
 
-def judged(read: Read, fresh: Sample, seed: int, began: float) -> JudgedProgram:
+def judged(read: Read, fresh: Sample, seed: int) -> JudgedProgram:
     """A program with its verdicts, on sequences that it was not found on.
 
     Args:
         read: the program.
         fresh: the sequences.
         seed: of where heads are made to look.
-        began: when the search did, by `time.monotonic`.
     """
     forcing = Forcing(read.program, read.selects, fresh, seed)
     told, answers = forcing.told, forcing.own
     return JudgedProgram(
         read.program,
-        float(_in_whole(told, answers, fresh).mean()),
+        float(in_whole(told, answers, fresh).mean()),
         float((told == answers)[fresh.asked].mean()),
         forcing.follows(),
+        forcing.repairs(),
         spare_lines(read.program, fresh, answers),
         len(told),
-        time.monotonic() - began,
     )
 
 
-def _in_whole(told: Answers, answers: Answers, sample: Sample) -> Array:
+def in_whole(told: Answers, answers: Answers, sample: Sample) -> Array:
     """The sequences in which all answers are the same."""
     same = (told == answers) | ~sample.asked
     return same.all((1, 2))
@@ -200,14 +205,14 @@ def spare_lines(program: Program, sample: Sample, answers: Answers) -> list[str]
 
     In the place of a line stands its most frequent value, of a select no key.
     """
-    right = _in_whole(program(sample.inputs), answers, sample).mean()
+    right = in_whole(program(sample.inputs), answers, sample).mean()
     spare = list[str]()
     for line in program.lines:
         if not line.expression.is_line:
             continue
         instead = _most_frequent(line.expression, program, sample)
         told = program(sample.inputs, instead)
-        left = _in_whole(told, answers, sample).mean()
+        left = in_whole(told, answers, sample).mean()
         if right - left <= SPARE:
             spare.append(line.name)
     return spare

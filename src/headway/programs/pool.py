@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 
@@ -12,12 +13,11 @@ from headway.programs.expressions import (
     Array,
     Expression,
     Kind,
-    Scope,
     constant,
 )
 
-FEW = 9
-"""Of no more tokens than these, each is counted by its number."""
+FREQUENT = 9
+"""Values of a variable that keys are counted by."""
 
 DEAREST = 12.0
 """Variables of a higher price are left out."""
@@ -47,6 +47,16 @@ class Variable:
         return self.expression.kind
 
 
+class Valued(Protocol):
+    """Sequences on which expressions have values: a `Scope`, or several."""
+
+    tokens: Array
+
+    def value(self, expression: Expression) -> Array:
+        """A value for every position, or the keys of every query."""
+        ...
+
+
 class Pool:
     """All variables so far; of those that are the same where it matters the cheapest.
 
@@ -56,7 +66,7 @@ class Pool:
         ordered: whether tokens have an order.
     """
 
-    def __init__(self, scope: Scope, matters: Array, ordered: bool):
+    def __init__(self, scope: Valued, matters: Array, ordered: bool):
         self.scope, self.matters, self.ordered = scope, matters, ordered
         self.variables = list[Variable]()
         self._known = set[tuple[str, bytes]]()
@@ -65,12 +75,6 @@ class Pool:
     def of_kind(self, *kinds: Kind) -> list[Variable]:
         """The variables of some types."""
         return [variable for variable in self.variables if variable.kind in kinds]
-
-    @property
-    def few_tokens(self) -> list[int]:
-        """All tokens, if they are few; else none."""
-        known = np.unique(self.scope.tokens[self.matters])
-        return known.tolist() if len(known) <= FEW else []
 
     def add(self, expressions: Iterable[Expression]) -> None:
         """Adds those that are not known and differ between positions."""
@@ -130,7 +134,7 @@ class Pool:
             yield variable.expression
         for variable in tokens:
             values, times = np.unique(variable.values[self.matters], return_counts=True)
-            for value in values[np.argsort(-times)][:FEW]:
+            for value in values[np.argsort(-times)][:FREQUENT]:
                 yield is_value(variable, int(value))
         for first, second in combinations(tokens[:MOST_PAIRS], 2):
             yield compared("==", first, second)

@@ -10,14 +10,13 @@ import numpy as np
 HIGHEST = 2**31 - 1
 
 
-def frame(t, ahead=False):
+def frame(t, ahead=False, padding=-1):
     """Places of queries and keys, their tokens, and the keys that a query may see."""
     n = t.shape[1]
     j = np.arange(n)
     i = j[:, None]
     visible = (j <= i) | ahead
-    shape = (len(t), n, n)
-    seen = np.broadcast_to(visible, shape)
+    seen = visible & (t != padding)[:, None]
     q = t[:, :, None]
     k = t[:, None, :]
     return n, i, j, q, k, seen

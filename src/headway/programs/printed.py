@@ -133,10 +133,11 @@ class Program:
         names = [_identifier(hop) for hop in self.hops]
         argument = "x" if self.how.width else "t"
         ahead = ", ahead=True" if self.how.ahead else ""
+        padding = f", padding={self.how.padding}" if self.how.padding >= 0 else ""
         lines = [f"def program({argument}):"]
         if self.how.width:
             lines.append(f"    t = symbols(x, {self.how.width})")
-        lines.append(f"    n, i, j, q, k, seen = frame(t{ahead})")
+        lines.append(f"    n, i, j, q, k, seen = frame(t{ahead}{padding})")
         lines += [f"    {line}" for line in self.lines]
         told = f"np.broadcast_arrays({', '.join(names)}, t)[:-1]"
         if self.how.width:

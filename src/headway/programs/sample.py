@@ -40,7 +40,9 @@ class Sample:
             HeadwayError: if answers are neither tokens nor symbols of the sequence.
         """
         task, batch = bench.task, bench.batch
-        how = Input(not bench.patterns.causal, _width(task, batch))
+        padding = batch.inputs[bench.patterns.padding].flatten()[:1].tolist()
+        ahead = not bench.patterns.causal
+        how = Input(ahead, _width(task, batch), *map(int, padding))
         asked = task.targets.asked(batch.targets)
         inputs = batch.inputs.cpu().numpy()
         read = _at_the_end(asked.cpu().numpy(), task, False)
@@ -53,10 +55,16 @@ class Sample:
 
     @property
     def matters(self) -> Bool[np.ndarray, "sequence position"]:
-        """Positions up to the last that is asked."""
+        """Positions up to the last that is asked, without a first one that is not
+        asked and the same in all sequences.
+        """
         is_asked = np.any(self.asked, 2)[:, ::-1]
         later = np.maximum.accumulate(is_asked, 1)
-        return later[:, ::-1]
+        matters = later[:, ::-1].copy()
+        first = self.inputs[:, 0]
+        if (first == first[0]).all() and not self.asked[:, 0].any():
+            matters[:, 0] = False
+        return matters
 
     def answers(self, replaced: Replaced | None = None) -> Answers:
         """The model's answers, with mechanisms in the place of heads.

@@ -11,7 +11,7 @@ import numpy as np
 from headway.programs.candidates import Candidates
 from headway.programs.expressions import Array, Expression
 
-DEEPEST = 6
+DEEPEST = 8
 LOOKED_AT = 12
 """Splits that are judged by what the best splits below them then get right."""
 
@@ -29,12 +29,21 @@ class Grown:
 
 @dataclass(frozen=True)
 class Split:
-    """A condition with the best leaf on either side."""
+    """A condition with the best leaf on either side.
+
+    Attributes:
+        condition: its number.
+        yes: the leaf where it holds.
+        no: the leaf where not.
+        worth: the rows that they get right less their price.
+        purity: how far few leaves are right on either side.
+    """
 
     condition: int
     yes: int
     no: int
     worth: float
+    purity: float
 
 
 class Search:
@@ -43,18 +52,25 @@ class Search:
     Args:
         conditions: that it may depend on.
         leaves: that it may be.
+        weights: of the rows.
         unit: rows that one part of it costs.
     """
 
-    def __init__(self, conditions: Candidates, leaves: Candidates, unit: float):
+    def __init__(
+        self,
+        conditions: Candidates,
+        leaves: Candidates,
+        weights: Array,
+        unit: float,
+    ):
         self.conditions, self.leaves, self.unit = conditions, leaves, unit
+        self._weights = weights.astype(np.float32)
         self._split_price = unit * (conditions.prices + OF_A_SPLIT)
         self._leaf_price = unit * leaves.prices
 
     def best(self) -> Expression:
         """The expression that is worth most."""
-        every = np.ones(self.leaves.columns.shape[1], np.float32)
-        return self._grow(every, DEEPEST).expression
+        return self._grow(self._weights, DEEPEST).expression
 
     def _grow(self, rows: Array, depth: int) -> Grown:
         leaf, wrong = self._leaf(rows)
@@ -90,7 +106,9 @@ class Search:
         wrong = rows.sum() - self._right(first, rows)
         if wrong <= self.unit or depth == 1:
             return first
-        return max(splits, key=lambda split: self._looked_ahead(split, rows))
+        return max(
+            splits, key=lambda split: (self._looked_ahead(split, rows), split.purity)
+        )
 
     def _right(self, split: Split, rows: Array) -> float:
         """The rows that two leaves get right."""
@@ -112,15 +130,32 @@ class Search:
         return worth
 
     def _splits(self, rows: Array, count: int) -> list[Split]:
-        """The splits after which two leaves are worth most."""
+        """The splits after which two leaves are worth most, and some of the purest:
+        where more splits are needed, the first may get nothing right by itself.
+        """
         right = self.leaves.columns * rows
         if_yes = self.conditions.columns @ right.T
         if_no = right.sum(1) - if_yes
+        of_yes = self.conditions.columns @ rows
+        of_no = rows.sum() - of_yes
+        purity = _purity(if_yes, of_yes) + _purity(if_no, of_no)
         if_yes -= self._leaf_price
         if_no -= self._leaf_price
         worth = if_yes.max(1) + if_no.max(1) - self._split_price
-        order = np.argsort(-worth, kind="stable")[:count]
+        best = np.argsort(-worth, kind="stable")[:count]
+        purest = np.argsort(-purity, kind="stable")[: count // 2]
         return [
-            Split(at, int(if_yes[at].argmax()), int(if_no[at].argmax()), worth[at])
-            for at in order.tolist()
+            Split(
+                at,
+                int(if_yes[at].argmax()),
+                int(if_no[at].argmax()),
+                worth[at],
+                purity[at],
+            )
+            for at in dict.fromkeys([*best.tolist(), *purest.tolist()])
         ]
+
+
+def _purity(right: Array, rows: Array) -> Array:
+    """The rows that every leaf gets right, squared, by those that there are (Gini)."""
+    return np.square(right).sum(1) / np.maximum(rows, 1.0)

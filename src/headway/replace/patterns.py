@@ -31,6 +31,7 @@ class Patterns:
     Attributes:
         rows: what stands in rows without a path, of mechanisms that do not say it.
         visible: which key every query may see, [layer, query, key].
+        padding: positions that no query reads, [sequence, position].
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Patterns:
     ):
         require_fill(rows, "ablation")
         self.model, self.batch, self.rows = model, batch, rows
-        self.visible, self._padding, self.dtype = what_is_seen(model, batch.inputs)
+        self.visible, self.padding, self.dtype = what_is_seen(model, batch.inputs)
         sequences, length = batch.inputs.shape[:2]
         self.visible[..., length:] = False  # keys that are no position, such as a sink
         self.shape = (sequences, length, self.visible.shape[2])
@@ -100,7 +101,7 @@ class Patterns:
         is_seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
         if name in self._names:
             return edges if (is_seen | ~edges.there).all() else None
-        is_key = is_seen & ~self._padding[row, edges.keys]
+        is_key = is_seen & ~self.padding[row, edges.keys]
         left = replace(edges, keys=edges.keys.where(is_key, NO_KEY))
         return left if left.there.any() else None
 

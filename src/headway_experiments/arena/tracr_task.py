@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -56,6 +56,10 @@ class RaspTask(Task, registered=False):
     @property
     def vocabulary(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         return len(self.compiled.tokens)
+
+    @property
+    def tokens_are(self) -> Literal["symbols", "numbers"]:
+        return "numbers" if isinstance(self.its.tokens[0], int) else "symbols"
 
     @property
     def targets(self) -> Targets:
