@@ -133,7 +133,7 @@ class Finding:
         return Rows(at, answers[at], weights[at], self.tokens_are, answers_are)
 
 
-def _answer(pool: Pool, rows: Rows, selects: list[Expression]) -> Expression:
+def _answer(pool: Pool, rows: Rows, selects: Sequence[Expression]) -> Expression:
     """The shortest expression of a hop's answer."""
     may_be = leaves(pool, rows)
     is_symbol = rows.answers_are == "symbols"

@@ -71,7 +71,7 @@ class Forcing:
         repairs = list[Followed]()
         for group in self.elsewhere.groups():
             keys = self.elsewhere.scope.value(group[0])
-            hard = Moved(group, keys, keys.any(2))
+            hard = Moved(group, keys, np.asarray(keys.any(2)))
             answers = self.sample.answers(self.mechanisms(hard))
             share = float((answers == self.told)[parts].mean())
             repairs.append(Followed(hard.heads, int(parts.sum()), share))

@@ -1,6 +1,6 @@
 """The selects of heads: relations in words, or by what lower heads bring."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -268,7 +268,7 @@ class Heads:
         return values[:, sequences, keys], values[:, sequences, queries]
 
     def _picked(
-        self, matches: Sequence[Expression], target: Target
+        self, matches: Iterable[Expression], target: Target
     ) -> Iterator[Expression]:
         """The selects that pick the keys of a head from those of others."""
         for matched in matches:

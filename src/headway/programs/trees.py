@@ -149,8 +149,8 @@ class Search:
                 at,
                 int(if_yes[at].argmax()),
                 int(if_no[at].argmax()),
-                worth[at],
-                purity[at],
+                float(worth[at]),
+                float(purity[at]),
             )
             for at in dict.fromkeys([*best.tolist(), *purest.tolist()])
         ]

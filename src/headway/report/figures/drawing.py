@@ -78,7 +78,9 @@ def draw_runs(curves: Sequence[Curve], threshold: float) -> Figure:
 
 @styled
 def draw_emergence(
-    timeline: Timeline, task: Task | None = None, losses: Sequence[Curve] = ()
+    timeline: Timeline,
+    task: Task | Cast | None = None,
+    losses: Sequence[Curve] = (),
 ) -> Figure:
     """Attention along every path, the loss when it is knocked out, and the loss of
     hops, by step.

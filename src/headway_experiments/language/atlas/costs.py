@@ -116,6 +116,7 @@ def first_order(
                 told = with_rest(
                     wanted[layer, :, texts].transpose(0, 1), pattern[..., :1]
                 )
+                assert change.grad is not None
                 costs.append((change.grad * (told - pattern)).sum((2, 3)).T)
             parts[name].append(torch.stack(costs))
         watch()
