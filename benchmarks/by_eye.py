@@ -3,15 +3,16 @@
     python benchmarks/by_eye.py --cohort judging --folder runs/cohort --out FILE
 
 For every useful head: its words, and 12 rows of its attention, drawn by how much they
-move the answers, each with its query, the keys that the words name and the keys that the
-head attends to most. The questions, written before any row was looked at:
+move the answers, each with its query, the keys that the words name and the keys that
+the head attends to most. (Where the words name no key, the fill of such rows is shown;
+it is no support for them.) The questions, written before any row was looked at:
 
 1. In how many rows do the named keys have at least half of the attention (hits)?
-2. Do the words say where the head looks in rows in which it attends sharply, and do they
-   name about the keys that it attends to where it attends broadly?
+2. Do the words say where the head looks in rows in which it attends sharply, and do
+   they name about the keys that it attends to where it attends broadly?
 3. Does another sentence say it better in rows that the words miss?
 
-- *true*: at least 10 hits, and no kind of row that the words miss in the same way twice.
+- *true*: at least 10 hits, and no kind of row that the words miss alike twice.
 - *partly*: 6 to 9 hits, or such a kind of row, or words for twice as many keys as have
   0.9 of the attention.
 - *false*: fewer hits, or words about something else than what decides.
