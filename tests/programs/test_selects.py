@@ -6,7 +6,8 @@ import torch
 
 from headway.programs import prelude
 from headway.programs.selects import UnreadError, code_of
-from headway.relations import Composed
+from headway.relations import Composed, parse, primitive
+from headway.relations.primitives import PRIMITIVES
 from headway.relations.vocabulary import vocabulary
 
 WORDS = [
@@ -67,3 +68,28 @@ def test_every_relation_of_the_vocabulary_has_code(layer):
 def test_a_name_of_other_words_has_no_code(name):
     with pytest.raises(UnreadError, match="no program says it"):
         code_of(name)
+
+
+def test_a_primitive_of_ones_own_is_read_by_its_code():
+    form = "token divisible by {number}"
+    primitive(form, picked=True, code="(seen & (k % {0} == 0))")(
+        lambda at, number: (at.tokens % number == 0)[:, None]
+    )
+    try:
+        assert code_of(f"latest {form}".format(number=3)) == (
+            "latest((seen & (k % 3 == 0)))"
+        )
+    finally:
+        del PRIMITIVES[form]
+        parse.cache_clear()
+
+
+def test_a_primitive_without_code_is_in_no_program():
+    form = "token divisible by {number}"
+    primitive(form)(lambda at, number: (at.tokens % number == 0)[:, None])
+    try:
+        with pytest.raises(UnreadError, match="no program says it"):
+            code_of("token divisible by 3")
+    finally:
+        del PRIMITIVES[form]
+        parse.cache_clear()

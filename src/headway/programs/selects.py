@@ -17,7 +17,7 @@ from headway.relations.expressions import (
     Run,
     Weighed,
 )
-from headway.relations.primitives import Tokens
+from headway.relations.primitives import PRIMITIVES, Tokens
 
 VISIBLE = """
 own position: (j == i)
@@ -133,9 +133,10 @@ def _keys(expression: Expression, form: str, arguments: tuple) -> str:
     """The keys of a primitive."""
     if form == "token of {tokens}":
         return f"(seen & {_among('k', arguments[0])})"
-    if form not in CODE:
+    code = CODE.get(form) or PRIMITIVES[form].code
+    if not code:
         raise _unread(str(expression))
-    return CODE[form].format(*arguments) if arguments else CODE[form]
+    return code.format(*arguments)
 
 
 def _among(tokens: str, listed: Tokens) -> str:

@@ -97,6 +97,9 @@ class Primitive:
         picked: whether it may have several keys, of which the latest may be picked.
         layer: the first in which a position can hold what tells its keys.
         words: as many as it would take to compose it.
+        code: of its keys in a program, with `{0}` for the first argument, such as
+            `(seen & (k % {0} == 0))` (see `programs.selects`). Without it no program
+            has a head that looks at these keys.
     """
 
     form: str
@@ -106,6 +109,7 @@ class Primitive:
     picked: bool
     layer: int
     words: int
+    code: str
 
     @property
     def written(self) -> re.Pattern[str]:
@@ -156,6 +160,7 @@ def primitive(
     picked: bool = False,
     layer: int = 0,
     words: int = 1,
+    code: str = "",
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Add a primitive to the language (see `Primitive` for the arguments).
 
@@ -170,7 +175,9 @@ def primitive(
     require(known, "form", form, f"with no argument but {', '.join(PATTERNS)}")
 
     def added(keys: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        PRIMITIVES[form] = Primitive(form, keys, tried, needs, picked, layer, words)
+        PRIMITIVES[form] = Primitive(
+            form, keys, tried, needs, picked, layer, words, code
+        )
         return keys
 
     return added
