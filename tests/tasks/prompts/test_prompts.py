@@ -49,13 +49,13 @@ def test_templates_are_filled_with_different_names_and_no_pair_comes_twice():
         clean, corrupted = pair.marked()
         assert list(clean.spans) == ["IO", "S1", "place", "S2"]
         words = [clean.text[slice(*span)] for span in clean.spans.values()]
-        object_, subject, _, subject_again = words
-        assert subject == subject_again
-        assert subject != object_
-        assert pair.answers == ((f" {object_}",), (f" {subject}",))
-        before_gave, _, _ = corrupted.text.partition(" gave")
-        giver = before_gave.split()[-1]
-        assert giver not in {object_, subject}
+        recipient, giver, _, giver_again = words
+        assert giver == giver_again
+        assert giver != recipient
+        assert pair.answers == ((f" {recipient}",), (f" {giver}",))
+        before_gave, _ = corrupted.text.split(" gave")
+        corrupted_giver = before_gave.split()[-1]
+        assert corrupted_giver not in {recipient, giver}
     assert filled(TEMPLATE, LISTS, count=24) == pairs
     assert filled(TEMPLATE, LISTS, count=24, seed=1) != pairs
 
