@@ -67,7 +67,8 @@ class Carries(torch.nn.Module):
 
     def forward(self, inputs):
         first, second = self.blocks
-        return torch.stack([first["hook_z"](inputs), second["hook_z"](2 * inputs)])
+        of_first = first["hook_z"](1.0 * inputs)  # a copy: heads are written into
+        return torch.stack([of_first, second["hook_z"](2.0 * inputs)])
 
 
 def test_heads_carry_what_they_do_in_the_other_sequence():
