@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from causal import causal_softmax
 from headway import Batch, HeadwayError, Task, discover, emergence, userfile
 from headway.find import candidates_among
 from headway.find.blind import read
@@ -22,12 +23,6 @@ from headway.training import held_out
 
 FIRST, BACK = torch.eye(9)[0].expand(9, 9), torch.eye(9).roll(1, 0)
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
-
-
-def causal_softmax(scores):
-    """Attention by scores, with none on places after the query."""
-    hidden = torch.ones(scores.shape[-2:]).triu(1).bool()
-    return scores.masked_fill(hidden, -torch.inf).softmax(-1)
 
 
 class Line(torch.nn.Module):

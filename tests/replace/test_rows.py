@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from causal import causal_softmax
 from headway import Batch, Task
 from headway.replace import rows
 from headway.replace.rows import measured_weights
@@ -60,13 +61,11 @@ class Read(nn.Module):
     def forward(self, inputs, tap=None):
         tap = tap or (lambda _, pattern: pattern)
         tokens = torch.eye(TOKENS)[inputs]
-        hidden = torch.ones(LENGTH, LENGTH).triu(1).bool()
         queries, keys = inputs[:, :, None], inputs[:, None]
         scores = self.content[queries, keys]
         is_before = torch.arange(LENGTH) == PLACE - 1
         scores[:, PLACE] = 40.0 * is_before
-        pattern = scores.masked_fill(hidden, -torch.inf).softmax(-1)
-        pattern = tap(0, pattern[:, None])[:, 0]
+        pattern = tap(0, causal_softmax(scores)[:, None])[:, 0]
         brought = pattern @ tokens
         if self.is_normed:
             brought = brought / pattern.sum(-1, keepdim=True)
