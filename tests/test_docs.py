@@ -31,8 +31,9 @@ COMMAND = re.compile(
 def blocks(page, *languages):
     """The content of a page's blocks of code in one of some languages."""
     block = rf"^```(?:{'|'.join(languages)})\n(.*?)^```"
-    found = re.findall(block, page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    return [dedent(text) for text in found]
+    text = page.read_text("utf-8")
+    contents = re.findall(block, text, re.MULTILINE | re.DOTALL)
+    return [dedent(content) for content in contents]
 
 
 def shell_commands():
@@ -41,9 +42,8 @@ def shell_commands():
         for block in blocks(page, "sh", "bash"):
             lines = [line.partition(" #")[0].rstrip() for line in block.split("\n")]
             text = "\n".join(lines).replace("\\\n", " ")
-            yield from (
-                (verb, *shlex.split(rest)) for verb, rest in COMMAND.findall(text)
-            )
+            for verb, rest in COMMAND.findall(text):
+                yield (verb, *shlex.split(rest))
 
 
 def named_in_text():
@@ -120,7 +120,8 @@ def test_a_command_of_the_docs_is_one_that_there_is(command, capsys):
 def test_a_verb_and_its_options_that_the_text_names_are_some_that_there_are(mention):
     verb, *options = mention.split()
     _, taken = parameters(verb)
-    assert {option[2:].replace("-", "_") for option in options} <= set(taken)
+    named = {option[2:].replace("-", "_") for option in options}
+    assert named <= set(taken)
 
 
 def test_what_blocks_of_python_import_is_there():
@@ -153,16 +154,16 @@ def test_the_architecture_names_files_that_there_are_and_every_room():
 def slugs(page):
     """The headings of a page as links name them."""
     titles = re.findall(r"^#+ (.*)", page.read_text("utf-8"), re.MULTILINE)
-    return [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles]
+    plain = [re.sub(r"[^\w -]", "", title) for title in titles]
+    return [title.lower().replace(" ", "-") for title in plain]
 
 
 def test_pages_lead_to_files_and_headings_that_there_are():
+    link = re.compile(r"\]\(([^)#:\s]+)(?:#([^)]*))?\)")
     links = [
         (page, page.parent / name, heading)
         for page in PAGES
-        for name, heading in re.findall(
-            r"\]\(([^)#:\s]+)(?:#([^)]*))?\)", page.read_text("utf-8")
-        )
+        for name, heading in link.findall(page.read_text("utf-8"))
     ]
     assert len(links) > 70
     for page, to, heading in links:

@@ -50,11 +50,8 @@ def imported(node: ast.AST) -> list[str]:
 
 def imported_names(path: Path) -> set[str]:
     """The whole names of all that a file imports from headway, wherever it does."""
-    every = [
-        name
-        for node in ast.walk(ast.parse(path.read_text()))
-        for name in imported(node)
-    ]
+    tree = ast.parse(path.read_text())
+    every = [name for node in ast.walk(tree) for name in imported(node)]
     return {name for name in every if name.startswith("headway.")}
 
 
@@ -64,9 +61,11 @@ def imported_names(path: Path) -> set[str]:
 def test_nothing_imports_what_stands_above_it(path):
     here = room_of(path)
     for room in {name.split(".")[1] for name in imported_names(path)} & LEVEL.keys():
-        assert (
-            room == here or LEVEL[room] < LEVEL[here] or LEVEL[here] == len(ROOMS) - 1
-        ), f"{path} imports headway.{room}"
+        is_above = LEVEL[room] < LEVEL[here]
+        is_at_the_top = LEVEL[here] == len(ROOMS) - 1
+        assert room == here or is_above or is_at_the_top, (
+            f"{path} imports headway.{room}"
+        )
 
 
 def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
@@ -74,7 +73,8 @@ def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
     itself.
     """
     found = set[str]()
-    left = list[ast.AST](ast.parse(modules[module].read_text()).body)
+    tree = ast.parse(modules[module].read_text())
+    left = list[ast.AST](tree.body)
     while left:
         node = left.pop()
         if isinstance(node, ast.Try | ast.With | ast.ClassDef) or (
@@ -82,9 +82,8 @@ def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
         ):
             left += ast.iter_child_nodes(node)
         for name in imported(node):
-            found |= {
-                name if name in modules else name.rpartition(".")[0]
-            } & modules.keys()
+            holder = name if name in modules else name.rpartition(".")[0]
+            found |= {holder} & modules.keys()
     return found - {module}
 
 
@@ -104,19 +103,21 @@ def circle_in(imports: dict[str, set[str]]) -> list[str] | None:
         done.add(last)
         return None
 
-    return next((circle for one in sorted(imports) if (circle := follow([one]))), None)
+    for module in sorted(imports):
+        if circle := follow([module]):
+            return circle
+    return None
 
 
 def test_no_modules_import_each_other():
-    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
-    assert circle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
-    paths = {
-        path.relative_to(SOURCE.parent).with_suffix(""): path
-        for path in SOURCE.rglob("*.py")
-    }
-    modules = {
-        ".".join(name.parts).removesuffix(".__init__"): at for name, at in paths.items()
-    }
+    with_a_circle = {"a": {"b"}, "b": {"c"}, "c": {"b"}}
+    without = {"a": {"b", "c"}, "b": {"c"}, "c": set()}
+    assert circle_in(with_a_circle) == ["b", "c", "b"]
+    assert circle_in(without) is None
+    modules = {}
+    for path in SOURCE.rglob("*.py"):
+        name = path.relative_to(SOURCE.parent).with_suffix("")
+        modules[".".join(name.parts).removesuffix(".__init__")] = path
     imports = {module: imported_at_once(module, modules) for module in modules}
     assert circle_in(imports) is None
 
@@ -186,18 +187,14 @@ def test_everything_offered_is_there(module):
 def names_imported_by(package: ModuleType) -> set[tuple[str, str]]:
     """The names that a package imports from its modules, and the modules' names."""
     tree = ast.parse(Path(str(package.__file__)).read_text())
-    from_modules = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        and (node.module or "").startswith(f"{package.__name__}.")
-        and node.module != "headway.late"
-    ]
-    return {
-        (str(node.module).removeprefix(f"{package.__name__}."), alias.name)
-        for node in from_modules
-        for alias in node.names
-    }
+    prefix = f"{package.__name__}."
+    names = set()
+    for node in ast.walk(tree):
+        module = str(node.module) if isinstance(node, ast.ImportFrom) else ""
+        if module.startswith(prefix) and module != "headway.late":
+            home = module.removeprefix(prefix)
+            names |= {(home, alias.name) for alias in node.names}
+    return names
 
 
 WITH_HOMES = sorted(
@@ -346,10 +343,9 @@ def test_the_package_and_its_fields_do_not_load_torch():
 
 
 def test_the_rooms_whose_shapes_are_checked_are_there():
-    options = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["tool"][
-        "pytest"
-    ]
-    found = re.search(r"--jaxtyping-packages=(\S+)", options["ini_options"]["addopts"])
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())
+    options = project["tool"]["pytest"]["ini_options"]["addopts"]
+    found = re.search(r"--jaxtyping-packages=(\S+)", options)
     assert found is not None
     *checked, checker = found[1].split(",")
     assert checker == "array_checks.checked"

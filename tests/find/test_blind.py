@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from causal import causal_softmax
 from headway import Batch, HeadwayError, Task, discover, emergence, userfile
 from headway.find import candidates_among
 from headway.find.blind import read
@@ -37,13 +38,12 @@ class Line(torch.nn.Module):
         self.weights, self.n_heads = torch.tensor(weights), len(weights)
 
     def forward(self, inputs, tap=None):
-        scores = self.scores(inputs).masked_fill(
-            torch.ones(inputs.shape[1], inputs.shape[1]).triu(1).bool(), -torch.inf
-        )
-        pattern = scores.softmax(-1)[:, None].expand(-1, self.n_heads, -1, -1)
+        pattern = causal_softmax(self.scores(inputs))
+        pattern = pattern[:, None].expand(-1, self.n_heads, -1, -1)
         pattern = pattern if tap is None else tap(0, pattern)
+        attention = torch.einsum("h,bhqk->bqk", self.weights, pattern)
         values = torch.nn.functional.one_hot(inputs, self.vocabulary).float()
-        return 9 * (torch.einsum("h,bhqk->bqk", self.weights, pattern) @ values)
+        return 9 * (attention @ values)
 
 
 class Symbols(Task):
@@ -57,14 +57,27 @@ class Symbols(Task):
         return (torch.randint(8, (count, 9), generator=generator),)
 
     def assemble(self, draws):
-        return Batch(draws[0], draws[0].cummin(1).values[..., None])
+        inputs = draws[0]
+        smallest = inputs.cummin(1).values
+        return Batch(inputs, smallest[..., None])
 
 
 SAMPLE = Symbols().sample(64, torch.Generator().manual_seed(0))
 
 
+def read_on_sample(model):
+    """The circuit that is read from a model of `Symbols`."""
+    return read(Bench(model, Symbols(), SAMPLE))
+
+
+def first_choice(mechanism):
+    """What a mechanism does before its `else`."""
+    return str(mechanism).split(", else ")[0]
+
+
 def by_value(inputs):
-    return -3.0 * inputs[:, None].expand(-1, inputs.shape[1], -1).float()
+    of_keys = inputs[:, None].expand(-1, inputs.shape[1], -1)
+    return -3.0 * of_keys.float()
 
 
 @pytest.mark.parametrize(
@@ -95,8 +108,8 @@ def by_value(inputs):
 )
 def test_a_head_is_read(scores, name):
     model = Line(lambda inputs: scores(inputs).expand(len(inputs), 9, 9).float())
-    found = read(Bench(model, Symbols(), SAMPLE)).mechanisms
-    assert str(found[0, 0]).split(", else ")[0] == name
+    mechanism = read_on_sample(model).mechanisms[0, 0]
+    assert first_choice(mechanism) == name
 
 
 class Induction(torch.nn.Module):
@@ -113,27 +126,23 @@ class Induction(torch.nn.Module):
     def forward(self, inputs, tap=None):
         tap = tap or (lambda _, pattern: pattern)
         n = inputs.shape[1]
-        tokens, hidden = torch.eye(8)[inputs], torch.ones(n, n).triu(1).bool()
-        before = (
-            self.sharp * torch.eye(n).roll(1, 0)
-            + self.astray * (tokens @ tokens.mT)[:, None]
-        )
-        brought = (
-            tap(0, before.masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
-        )
-        scores = 80.0 * tokens @ brought.mT + 4.0 * torch.arange(n)
-        above = tap(1, scores[:, None].masked_fill(hidden, -torch.inf).softmax(-1))[
-            :, 0
-        ]
+        tokens = torch.eye(8)[inputs]
+        one_back = torch.eye(n).roll(1, 0)
+        alike = (tokens @ tokens.mT)[:, None]
+        scores_below = self.sharp * one_back + self.astray * alike
+        below = tap(0, causal_softmax(scores_below))[:, 0]
+        brought = below @ tokens
+        scores_above = 80.0 * tokens @ brought.mT + 4.0 * torch.arange(n)
+        above = tap(1, causal_softmax(scores_above[:, None]))[:, 0]
         return 9 * above @ tokens
 
 
 @pytest.mark.parametrize("scores", [(40.0, 0.0), (5.0, 1.0)])
 def test_a_head_that_only_heads_above_need_is_read_however_noisy(scores):
-    circuit = read(Bench(Induction(*scores), Symbols(), SAMPLE))
-    below, above = (str(circuit.mechanisms[at, 0]) for at in (0, 1))
-    assert below == "previous token"
-    assert above.split(", else ")[0] in {"after same token", "after latest same token"}
+    mechanisms = read_on_sample(Induction(*scores)).mechanisms
+    assert str(mechanisms[0, 0]) == "previous token"
+    above = first_choice(mechanisms[1, 0])
+    assert above in {"after same token", "after latest same token"}
 
 
 class Counted(Line):
@@ -148,13 +157,14 @@ class Counted(Line):
 
     def forward(self, inputs, tap=None):
         padding = (inputs == 7)[:, None]
-        scores = self.scores(inputs).masked_fill(
-            torch.ones(9, 9).triu(1).bool(), -torch.inf
-        )
-        pattern = scores.masked_fill(padding, -torch.inf).softmax(-1)[:, None]
-        pattern = (pattern if tap is None else tap(0, pattern))[:, 0, :, 0]
-        steps = (pattern[..., None] > 1 / (torch.arange(8) + 1.5)).float()
-        return 9 * (steps - steps.roll(1, -1) * (torch.arange(8) > 0))
+        scores = self.scores(inputs).masked_fill(padding, -torch.inf)
+        pattern = causal_softmax(scores)[:, None]
+        pattern = pattern if tap is None else tap(0, pattern)
+        on_first = pattern[:, 0, :, 0]
+        limits = 1 / (torch.arange(8) + 1.5)
+        steps = (on_first[..., None] > limits).float()
+        steps_before = steps.roll(1, -1) * (torch.arange(8) > 0)
+        return 9 * (steps - steps_before)
 
 
 class Padded(Symbols):
@@ -162,8 +172,15 @@ class Padded(Symbols):
 
     def assemble(self, draws):
         inputs = draws[0] % 6
-        inputs[:, 0], inputs[::2, 7:] = 0, 7
+        inputs[:, 0] = 0
+        inputs[::2, 7:] = 7
         return super().assemble((inputs,))
+
+
+def all_so_far(model, batch):
+    """The keys of the relation `all so far`."""
+    related = Related({}, Composed(batch.inputs))
+    return Patterns(model, batch, related).alone("all so far")
 
 
 def test_a_head_without_a_slope_is_read_and_padding_is_no_key():
@@ -171,29 +188,27 @@ def test_a_head_without_a_slope_is_read_and_padding_is_no_key():
     circuit = read(Bench(Counted(), Padded(), sample))
     name = "same token and own position and first position"
     assert str(circuit.mechanisms[0, 0]) == name
-    every = Patterns(Counted(), sample, Related({}, Composed(sample.inputs))).alone(
-        "all so far"
-    )
+    every = all_so_far(Counted(), sample)
     assert not every[::2, :, 7:].any()
     assert every[1::2, 8, 7:].all()
 
 
 def test_places_that_sharp_attention_never_reads_are_keys_all_the_same():
     sharp = Line(lambda x: 200.0 * (x == 3)[:, None].expand(-1, 9, -1))
-    found = read(Bench(sharp, Symbols(), SAMPLE)).mechanisms[0, 0]
-    assert str(found).startswith("token 3")
-    every = Patterns(sharp, SAMPLE, Related({}, Composed(SAMPLE.inputs))).alone(
-        "all so far"
-    )
+    mechanism = read_on_sample(sharp).mechanisms[0, 0]
+    assert str(mechanism).startswith("token 3")
+    every = all_so_far(sharp, SAMPLE)
     assert (every[:, 8] > 0).all()
 
 
 def test_where_a_relation_gives_no_key_the_else_is_read():
     def scores(x):
-        alike = (x[:, :, None] == x[:, None]) & torch.ones(9, 9).tril(-1).bool()
-        return 60.0 * alike + 30.0 * (torch.arange(9) == 0)
+        earlier = torch.ones(9, 9).tril(-1).bool()
+        alike = (x[:, :, None] == x[:, None]) & earlier
+        first = torch.arange(9) == 0
+        return 60.0 * alike + 30.0 * first
 
-    circuit = read(Bench(Line(scores), Symbols(), SAMPLE))
+    circuit = read_on_sample(Line(scores))
     assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
 
 
@@ -201,7 +216,9 @@ class Before(Symbols):
     """Random tokens; at each, the one before."""
 
     def assemble(self, draws):
-        return Batch(draws[0], draws[0].roll(1, 1)[:, 1:, None])
+        inputs = draws[0]
+        one_before = inputs.roll(1, 1)[:, 1:]
+        return Batch(inputs, one_before[..., None])
 
 
 def test_a_head_that_does_the_work_of_another_is_not_left_at_its_mean():
@@ -232,9 +249,10 @@ def test_a_head_that_changes_no_answer_is_idle():
     class Deaf(Line):
         def forward(self, inputs, tap=None):
             heard = super().forward(inputs, tap)
-            return 9 * torch.nn.functional.one_hot(inputs, 8).float() + 0 * heard
+            own_token = torch.nn.functional.one_hot(inputs, 8).float()
+            return 9 * own_token + 0 * heard
 
-    assert read(Bench(Deaf(by_value), Symbols(), SAMPLE)).mechanisms == {(0, 0): Mean()}
+    assert read_on_sample(Deaf(by_value)).mechanisms == {(0, 0): Mean()}
     with pytest.raises(
         HeadwayError, match=r"there is no circuit to find|has not learnt the task"
     ):
@@ -251,7 +269,9 @@ def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
         model, Symbols(), sequences=32, circuit=again, threshold=9.0, workers=1
     )
     assert given.evidence.replaced == found.evidence.replaced
-    assert list(found.attention)[-1] == str(found.circuit.paths[0].relation)
+    named_last = list(found.attention)[-1]
+    (path,) = found.circuit.paths
+    assert named_last == str(path.relation)
 
 
 @pytest.fixture(scope="module")
@@ -278,11 +298,12 @@ def test_what_is_published_of_others_models_is_read(strangers, name):
     build, task = strangers.MODELS[name]
     found = discover(build(), task, seed=5, trials=False, workers=1)
     named = {
-        name_of(head): str(mechanism).split(", else ")[0]
+        name_of(head): first_choice(mechanism)
         for head, mechanism in found.circuit.mechanisms.items()
     }
     for head, relation in PUBLISHED[name].items():
-        assert relation in ([named[head]] if head else named.values()), named
+        of_that_head = [named[head]] if head else named.values()
+        assert relation in of_that_head, named
 
 
 class RunsOfSymbols(Symbols):
@@ -300,21 +321,27 @@ def before(inputs):
 RUNS = RunsOfSymbols()
 
 
+def circuit_of(relation):
+    """The circuit of a `Line` whose head follows one relation."""
+    return Circuit({(0, 0): Paths(frozenset({relation}))})
+
+
 def seen(model, relation, task=RUNS):
-    circuit = Circuit({(0, 0): Paths(frozenset({relation}))})
     batch = task.sample(64, torch.Generator().manual_seed(0))
-    return looks(model, task, batch, circuit, [(0, 0)])[0]
+    return looks(model, task, batch, circuit_of(relation), [(0, 0)])[0]
 
 
 def test_what_a_head_does_beyond_its_mechanism_is_said():
     right = seen(Line(before), "previous token")
     # The first has none before it.
     assert right.explained == pytest.approx(8 / 9, abs=1e-3)
-    assert list(right.rest.values()) == [pytest.approx(1 / 9, abs=1e-3)]
+    (on_the_first,) = right.rest.values()
+    assert on_the_first == pytest.approx(1 / 9, abs=1e-3)
     wrong = seen(Line(before), "first position")
     assert wrong.explained < 0.5
     assert next(iter(wrong.rest)) == "previous token"
-    assert wrong.explained + sum(wrong.rest.values()) == pytest.approx(1.0, abs=0.05)
+    in_all = wrong.explained + sum(wrong.rest.values())
+    assert in_all == pytest.approx(1.0, abs=0.05)
 
 
 def test_rivals_are_told_apart_where_they_differ():
@@ -322,12 +349,8 @@ def test_rivals_are_told_apart_where_they_differ():
     like, *_ = look.rivals
     assert 0.5 <= like.same < 1
     near = replace(look, rivals=[replace(like, same=0.999)])
-    said = of_looks(
-        [near], Circuit({(0, 0): Paths(frozenset({"previous token"}))}), faithful=True
-    )
-    assert "is the same on 0.99 of these" in " ".join(said), (
-        "on all, it would be no rival"
-    )
+    said = " ".join(of_looks([near], circuit_of("previous token"), faithful=True))
+    assert "is the same on 0.99 of these" in said, "on all, it would be no rival"
     assert like.follows == pytest.approx(1.0, abs=1e-3)
     assert not like.wins
     lost = seen(Line(before), like.rival).rivals[0]
@@ -336,22 +359,17 @@ def test_rivals_are_told_apart_where_they_differ():
 
 def test_relations_that_nothing_tells_apart_are_named():
     look = seen(Line(before), "previous token")
-    assert (
-        look.alike
-        == ["before latest any token", "latest all before"][:1] + look.alike[1:]
-    )
-    circuit = Circuit({(0, 0): Paths(frozenset({"previous token"}))})
-    said = " ".join(" ".join(of_looks([look], circuit, faithful=True)).split())
-    assert f"nothing in these sequences tells it from {look.alike[0]}" in said
+    assert look.alike[0] == "before latest any token"
+    said = " ".join(of_looks([look], circuit_of("previous token"), faithful=True))
+    on_one_line = " ".join(said.split())
+    not_told_apart = "nothing in these sequences tells it from before latest any token"
+    assert not_told_apart in on_one_line
 
 
 def test_tokens_by_which_heads_share_the_work_are_found():
     def small_alone(inputs):
-        scores = before(inputs).clone()
-        return (
-            scores * (inputs < 3)[:, None]
-            + 40.0 * torch.eye(9) * (inputs >= 3)[:, None]
-        )
+        small = (inputs < 3)[:, None]
+        return before(inputs) * small + 40.0 * torch.eye(9) * ~small
 
     tokens = seen(Line(small_alone), "previous token").tokens
     assert min(tokens[t] for t in (0, 1, 2)) > 0.9
@@ -382,10 +400,12 @@ def test_a_head_that_no_relation_explains_is_named():
 
 def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     generator = torch.Generator().manual_seed(4)
-    of_tokens, of_places = (4 * torch.randn(n, n, generator=generator) for n in (8, 9))
+    of_tokens = 4 * torch.randn(8, 8, generator=generator)
+    of_places = 4 * torch.randn(9, 9, generator=generator)
 
     def scores(inputs):
-        return of_tokens[inputs[:, :, None], inputs[:, None]] + of_places
+        queries, keys = inputs[:, :, None], inputs[:, None]
+        return of_tokens[queries, keys] + of_places
 
     found = discover(Line(scores), Symbols(), sequences=64, trials=False, threshold=9.0)
     assert found.circuit.to_json() == {"L0.H0": "by table"}
@@ -407,14 +427,17 @@ def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
 
 
 def test_what_heads_below_bring_is_in_a_table():
-    inputs = torch.randint(8, (256, 9), generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randint(8, (256, 9), generator=generator)
     own = attention_patterns(Induction(), inputs)
     known = Tables(inputs[:192], lambda: own[:192])
     assert known.are_possible
     told = known.patterns(inputs[192:])
-    assert told.minimum(own[192:]).sum(-1).mean() > 0.9
+    in_common = told.minimum(own[192:]).sum(-1)
+    assert in_common.mean() > 0.9
     assert not Tables(inputs.float(), lambda: own).are_possible
-    assert not Tables(torch.arange(9 * 256).reshape(256, 9), lambda: own).are_possible
+    no_token_twice = torch.arange(9 * 256).reshape(256, 9)
+    assert not Tables(no_token_twice, lambda: own).are_possible
 
 
 def test_what_was_discovered_is_among_the_candidates():
@@ -422,10 +445,10 @@ def test_what_was_discovered_is_among_the_candidates():
         Line(by_value), Symbols(), sequences=32, trials=False, threshold=9.0
     )
     assert found.circuit.paths
-    bench = Bench(
-        Line(by_value), Symbols(), held_out(Symbols(), 32, 0, "cpu", "circuit")
-    )
-    assert {*found.circuit.paths} <= {*candidates_among(bench, found.circuit)}
+    batch = held_out(Symbols(), 32, 0, "cpu", "circuit")
+    bench = Bench(Line(by_value), Symbols(), batch)
+    candidates = candidates_among(bench, found.circuit)
+    assert {*found.circuit.paths} <= {*candidates}
 
 
 def test_a_circuit_is_a_program():
@@ -447,17 +470,14 @@ def test_others_checkpoints_are_dated_at_half_of_the_final_attention():
     models = {
         step: Line(lambda x, step=step: step / 40 * before(x)) for step in (0, 1, 2, 40)
     }
-    circuit = Circuit({(0, 0): Paths(frozenset({"previous token"}))})
-    timeline = emergence(models, circuit, RUNS)
+    timeline = emergence(models, circuit_of("previous token"), RUNS)
     (history,) = timeline.paths
+    measured = [*zip(timeline.steps, history.attention, strict=True)]
+    final = history.attention[-1]
     (half,) = timeline.half.values()
     assert half is not None
-    later = [
-        x
-        for step, x in zip(timeline.steps, history.attention, strict=True)
-        if step >= half
-    ]
-    assert later == [x for x in history.attention if x > history.attention[-1] / 2]
+    since_then = [x for step, x in measured if step >= half]
+    assert since_then == [x for _, x in measured if x > final / 2]
 
 
 class Rarely(Symbols):
@@ -476,23 +496,26 @@ def test_an_average_in_which_some_tokens_count_less_is_read():
     (name,) = circuit.mechanisms[0, 0].relations
     assert name.startswith("all so far by weight (token 0 0.4")  # exp(-0.7) = 0.497
     own = attention_patterns(Line(scores), batch.inputs)[:, 0, 0]
-    patterns = Patterns(Line(scores), batch, Related({}, Composed(batch.inputs)))
-    assert torch.allclose(
-        patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01
-    )
+    related = Related({}, Composed(batch.inputs))
+    patterns = Patterns(Line(scores), batch, related)
+    replaced = patterns.dense(circuit.mechanisms[0, 0], (0, 0))
+    assert torch.allclose(replaced, own, atol=0.01)
 
 
 def test_keys_that_a_mask_hides_are_no_keys_of_a_composed_relation():
     batch = Rarely().sample(2, torch.Generator().manual_seed(0))
     band = torch.ones(9, 9).tril().triu(-2)
     model = Line(lambda _: band.log()[None])
-    patterns = Patterns(model, batch, Related({}, Composed(batch.inputs, ahead=True)))
-    assert torch.equal(patterns.alone("all so far")[0] > 0, band > 0)
+    related = Related({}, Composed(batch.inputs, ahead=True))
+    patterns = Patterns(model, batch, related)
+    keys = patterns.alone("all so far")[0] > 0
+    assert torch.equal(keys, band > 0)
     with pytest.raises(HeadwayError, match="lets it see"):
         patterns.relation("3 back")
 
 
 @pytest.mark.parametrize("weights", ["token 0", "token x 1", "token 0 -1", "0 1"])
 def test_weights_that_cannot_be_read_are_refused(weights):
+    composed = Composed(torch.zeros(1, 3).long())
     with pytest.raises(HeadwayError, match="weights come last, written as in"):
-        Composed(torch.zeros(1, 3).long()).weights(f"all so far by weight ({weights})")
+        composed.weights(f"all so far by weight ({weights})")

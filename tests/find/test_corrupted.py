@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from causal import causal_softmax
 from headway import Batch, HeadwayError, Task, discover
 from headway.judge import Discovery
 from headway.relations.paths import AttentionPath
@@ -47,19 +48,14 @@ class Planted(torch.nn.Module):
         other = before if second_share else torch.zeros_like(own)
         scores = torch.stack([own, 2 * before, 2 * other])
         scores = scores.expand(len(inputs), -1, -1, -1)
-        lower = tap(0, weighed(5 * scores)) @ values
+        lower = tap(0, causal_softmax(5 * scores)) @ values
         heard = first_share * lower[:, 1] + second_share * lower[:, 2]
         alike = tokens @ heard.mT
         blank = torch.zeros_like(alike)
         scores = torch.stack([blank, own.expand_as(alike), 2 * alike], 1)
-        upper = tap(1, weighed(5 * scores)) @ values
+        upper = tap(1, causal_softmax(5 * scores)) @ values
         beside = lower[:, 0] + upper[:, 1]
         return 9 * upper[:, 2] + 0.1 * beside
-
-
-def weighed(scores):
-    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-    return scores.masked_fill(hidden, -torch.inf).softmax(-1)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,8 @@ NOTHING = Paths(frozenset())
 
 
 def subsets(things):
-    return [set(s) for n in range(len(things) + 1) for s in combinations(things, n)]
+    sizes = range(len(things) + 1)
+    return [set(some) for size in sizes for some in combinations(things, size)]
 
 
 def mechanisms(chosen, idle, above=None, choosing=()):
@@ -49,10 +50,11 @@ def slow_losses(bench, candidates):
         some = candidates[i : i + 64]
         inputs = bench.batch.inputs.repeat(len(some), 1, 1)
         said = bench.model(inputs, tap_of(bench.patterns, some, slice(None)))
-        wrong = said.unflatten(-1, bench.batch.targets.shape[2:]).unflatten(
-            0, (len(some), -1)
-        )
-        losses += (wrong - bench.batch.targets).square().mean((1, 2, 3, 4)).tolist()
+        targets = bench.batch.targets
+        answers = said.unflatten(-1, targets.shape[2:])
+        by_candidate = answers.unflatten(0, (len(some), -1))
+        errors = (by_candidate - targets).square()
+        losses += errors.mean((1, 2, 3, 4)).tolist()
     return losses
 
 
@@ -111,9 +113,8 @@ class Drawn:
         """Sets below the threshold of which no proper subset is: by the definition."""
         judged = zip(self.sets, self.worst, strict=True)
         serving = [chosen for chosen, worst in judged if worst < self.threshold]
-        return {
-            frozenset(s) for s in serving if not any(other < s for other in serving)
-        }
+        minimal = [s for s in serving if not any(other < s for other in serving)]
+        return {frozenset(s) for s in minimal}
 
     def searched(self, first=False, **more):
         about = self.candidates, Circuit(self.idle), self.threshold
@@ -129,7 +130,8 @@ def test_the_search_finds_what_judging_every_set_finds(seed):
     assert len(set(found)) == len(found)
     assert search.searched == len(drawn.candidates)
     least = min(map(len, found), default=0)
-    assert drawn.searched(first=True)[0] == [one for one in found if len(one) == least]
+    smallest, _ = drawn.searched(first=True)
+    assert smallest == [circuit for circuit in found if len(circuit) == least]
 
 
 def test_a_search_that_ends_early_knows_all_small_circuits():
@@ -140,7 +142,8 @@ def test_a_search_that_ends_early_knows_all_small_circuits():
         known, part = drawn.searched(most=most)
         assert part.judged <= most
         assert -1 <= part.searched < 10
-        assert set(known) == {c for c in whole if len(c) <= part.searched}
+        small = {circuit for circuit in whole if len(circuit) <= part.searched}
+        assert set(known) == small
         sizes.add(part.searched)
     assert len(sizes) > 2
 
@@ -160,7 +163,8 @@ def test_a_compiled_model_has_exactly_one_circuit(depth):
 def run(tmp_path):
     """A run that ended with a model set by hand, which nobody trained."""
     known = compiled(1)
-    run = Run.create(tmp_path / "run", RunConfig(known.task, known.model.config))
+    config = RunConfig(known.task, known.model.config)
+    run = Run.create(tmp_path / "run", config)
     run.save_checkpoint(1, known.model.state_dict())
     return run
 
@@ -192,9 +196,8 @@ def test_what_a_run_keeps(run, capsys):
     assert run.load(MinimalCircuits) is not None, "the same search says the same"
     discover(run, **quick, threshold=0.06)
     assert run.load(MinimalCircuits) is None
-    main(
-        ["circuit", str(run.folder), "--trials", "False", "--sequences", "32", "--all"]
-    )
+    options = ["--trials", "False", "--sequences", "32", "--all"]
+    main(["circuit", str(run.folder), *options])
     out = capsys.readouterr().out
     assert "with the layers above any layer free" in out
     assert "complete, with nothing spare, too: 1 of 1" in out

@@ -85,11 +85,9 @@ Alteration = Callable[[Path, random.Random], bool]
 def read(path: Path) -> Any:
     """The data of a JSON file; of lines, a list."""
     text = path.read_text()
-    return (
-        [*map(json.loads, text.splitlines())]
-        if path.suffix == ".jsonl"
-        else json.loads(text)
-    )
+    if path.suffix == ".jsonl":
+        return [*map(json.loads, text.splitlines())]
+    return json.loads(text)
 
 
 def write(path: Path, data: Any, spelt: Callable[[Any], str] = json.dumps) -> bool:
@@ -133,8 +131,12 @@ def drawn(
 ) -> bool:
     """Exchange the value at the end of one of the ways that fit, if there is any."""
     data = read(path)
-    ways = [way for way in ways_in(data) if field_of(way) is not None and fits(way)]
-    return bool(ways) and write(path, exchanged(data, chance.choice(ways), other))
+    into_fields = [way for way in ways_in(data) if field_of(way) is not None]
+    ways = [way for way in into_fields if fits(way)]
+    if not ways:
+        return False
+    way = chance.choice(ways)
+    return write(path, exchanged(data, way, other))
 
 
 def left_out(_: Any) -> Any:
@@ -144,7 +146,8 @@ def left_out(_: Any) -> Any:
 
 def is_whole_field(way: Way) -> bool:
     """Tell whether a way leads to a field of a record, and not into it."""
-    return isinstance(way[-1], str) and field_of(way[:-1]) is None
+    *before, last = way
+    return isinstance(last, str) and field_of(tuple(before)) is None
 
 
 # What says the same as before.
@@ -154,21 +157,25 @@ def respelt(path: Path, chance: random.Random) -> bool:
     """Fields in another order, other white space, numbers and letters written
     otherwise.
     """
-    gaps = ("", " ", "\t  ") if path.suffix == ".jsonl" else ("", " ", "\n\t", "\r\n")
+    within_a_line = ("", " ", "\t  ")
+    over_lines = ("", " ", "\n\t", "\r\n")
+    gaps = within_a_line if path.suffix == ".jsonl" else over_lines
 
     def spelt(value: Any) -> str:
         gap = chance.choice(gaps)
         letters = chance.random() < 0.5
         if isinstance(value, dict):
-            items = [
-                f"{gap}{json.dumps(key, ensure_ascii=letters)}{gap}:{spelt(one)}{gap}"
-                for key, one in chance.sample([*value.items()], len(value))
-            ]
+            items = []
+            for key, entry in chance.sample([*value.items()], len(value)):
+                name = json.dumps(key, ensure_ascii=letters)
+                items.append(f"{gap}{name}{gap}:{spelt(entry)}{gap}")
             return f"{{{','.join(items)}{gap}}}"
         if isinstance(value, list):
-            return f"[{gap}{f'{gap},'.join(map(spelt, value))}{gap}]"
+            entries = f"{gap},".join(map(spelt, value))
+            return f"[{gap}{entries}{gap}]"
         if isinstance(value, float):
-            return chance.choice([repr(value), f"{value:.16e}", f"{value:.18E}"])
+            spellings = [repr(value), f"{value:.16e}", f"{value:.18E}"]
+            return chance.choice(spellings)
         return json.dumps(value, ensure_ascii=letters)
 
     return write(path, read(path), spelt)
@@ -177,10 +184,10 @@ def respelt(path: Path, chance: random.Random) -> bool:
 def with_a_line_that_was_torn(path: Path, chance: random.Random) -> bool:
     """Evaluations, and behind them a part of another one."""
     line = path.read_bytes().split(b"\n")[0]
+    zeros = bytes(len(line))
+    begun = chance.choice([line, zeros])
     with path.open("ab") as file:
-        file.write(
-            chance.choice([line, bytes(len(line))])[: chance.randint(1, len(line))]
-        )
+        file.write(begun[: chance.randint(1, len(line))])
     return True
 
 
@@ -228,10 +235,13 @@ def with_another_header(path: Path, chance: random.Random) -> bool:
     told = header["__metadata__"]
     if chance.random() < 0.3:
         about = json.loads(told["about"])
-        told["about"] = json.dumps({k: about[k] for k in about if k != "checksum"})
+        about.pop("checksum", None)
+        told["about"] = json.dumps(about)
     text = json.dumps({**dict(items), "__metadata__": told}).encode()
-    text += b" " * (-len(text) % 8 + 8 * chance.randrange(3))
-    path.write_bytes(len(text).to_bytes(8, "little") + text + rest)
+    to_a_full_word = -len(text) % 8
+    text += b" " * (to_a_full_word + 8 * chance.randrange(3))
+    length = len(text).to_bytes(8, "little")
+    path.write_bytes(length + text + rest)
     return True
 
 
@@ -248,8 +258,9 @@ def parts(path: Path) -> tuple[dict[str, Any], bytes]:
 def cut_off(path: Path, chance: random.Random) -> bool:
     """A file's beginning."""
     content = path.read_bytes()
-    end = len(content.rstrip()) if path.suffix == ".json" else len(content)
-    path.write_bytes(content[: chance.randrange(end)])
+    if path.suffix == ".json":
+        content = content.rstrip()
+    path.write_bytes(content[: chance.randrange(len(content))])
     return True
 
 
@@ -257,7 +268,8 @@ def with_a_changed_byte(path: Path, chance: random.Random) -> bool:
     """A byte of a tensor exchanged; or one of JSON for what is no text."""
     content = bytearray(path.read_bytes())
     if path.suffix == ".safetensors":
-        at = len(content) - chance.randint(1, len(parts(path)[1]))
+        _, tensors = parts(path)
+        at = len(content) - chance.randint(1, len(tensors))
         content[at] ^= chance.randint(1, 255)
     else:
         content[chance.randrange(len(content) - 1)] = 0xFF
@@ -270,7 +282,8 @@ def with_what_is_no_json(path: Path, chance: random.Random) -> bool:
     mark = "HERE"
     if not drawn(path, chance, lambda way: True, lambda _: mark):
         return False
-    path.write_text(path.read_text().replace(f'"{mark}"', chance.choice(NO_JSON)))
+    marked = path.read_text()
+    path.write_text(marked.replace(f'"{mark}"', chance.choice(NO_JSON)))
     return True
 
 
@@ -302,8 +315,9 @@ def without_what_is_needed(path: Path, chance: random.Random) -> bool:
 def with_an_unknown_setting(path: Path, chance: random.Random) -> bool:
     """A config with a field that nothing has."""
     data = read(path)
-    inside = [data, *(value for value in data.values() if isinstance(value, dict))]
-    chance.choice(inside)["unknown"] = 0
+    parts_of_it = [value for value in data.values() if isinstance(value, dict)]
+    holder = chance.choice([data, *parts_of_it])
+    holder["unknown"] = 0
     return write(path, data)
 
 
@@ -313,19 +327,19 @@ def of_other_evaluations(path: Path, chance: random.Random) -> bool:
     """
     lines = path.read_bytes().splitlines(keepends=True)
     at = chance.randrange(len(lines))
-    others = [lines[:at] + lines[at + 1 :], [*lines[: at + 1], *lines[at:]]]
-    others += (
-        [[*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]]
-        if lines[at + 1 :]
-        else []
-    )
+    before, line, behind = lines[:at], lines[at], lines[at + 1 :]
+    others = [before + behind, [*before, line, line, *behind]]
+    if behind:
+        others.append([*before, behind[0], line, *behind[1:]])
     path.write_bytes(b"".join(chance.choice(others)))
     return True
 
 
 def of_another_end(path: Path, chance: random.Random) -> bool:
     """An outcome that tells of another last evaluation."""
-    return write(path, {**read(path), "step": chance.randrange(10**6, 10**9)})
+    outcome = read(path)
+    outcome["step"] = chance.randrange(10**6, 10**9)
+    return write(path, outcome)
 
 
 def of_no_kind(path: Path, chance: random.Random) -> bool:
@@ -382,41 +396,39 @@ def damaged(path: Path, chance: random.Random) -> bool:
 def _damaged(content: bytes, chance: random.Random) -> bytes:
     if chance.random() < 0.7:
         with contextlib.suppress(ValueError):
-            *lines, _ = (
-                content.decode().split("\n")
-                if b"\n{" in content
-                else [content.decode(), ""]
-            )
+            text = content.decode()
+            has_lines = b"\n{" in content
+            lines = text.split("\n")[:-1] if has_lines else [text]
             at = chance.randrange(len(lines))
-            lines[at] = json.dumps(altered(json.loads(lines[at]), chance))
+            data = json.loads(lines[at])
+            lines[at] = json.dumps(altered(data, chance))
             return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
     at = chance.randrange(len(content) + 1)
+    before, behind = content[:at], content[at:]
     match chance.randrange(4):
         case 0:
-            return content[:at]
+            return before
         case 1:
-            return (
-                content[:at]
-                + chance.randbytes(chance.randint(1, 8))
-                + content[at + 1 :]
-            )
+            noise = chance.randbytes(chance.randint(1, 8))
+            return before + noise + behind[1:]
         case 2:
-            return content[:at] + content[at // 2 : at] + content[at:]
+            return before + content[at // 2 : at] + behind
         case _:
-            return content[:at] + b"[" * 10 ** chance.randint(1, 5) + content[at:]
+            brackets = b"[" * 10 ** chance.randint(1, 5)
+            return before + brackets + behind
 
 
 def altered(data: Any, chance: random.Random) -> Any:
     """Data with one value exchanged, left out or, in a list, given twice, somewhere in
     it.
     """
-    return exchanged(
-        data,
-        chance.choice([*ways_in(data)][1:]),
-        lambda value: chance.choice(
-            [*VALUES, ..., [*value, *value[:1]] if isinstance(value, list) else None]
-        ),
-    )
+
+    def other(value: Any) -> Any:
+        first_twice = [*value, *value[:1]] if isinstance(value, list) else None
+        return chance.choice([*VALUES, ..., first_twice])
+
+    _, *ways = ways_in(data)
+    return exchanged(data, chance.choice(ways), other)
 
 
 def fault_of(folder: Path) -> str | None:
@@ -436,8 +448,8 @@ def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration],
     """Alter one file of a run after the other, drawn among those that can be altered
     so.
     """
-    found = (run.folder.glob(f"{place}*") for place in ("", "checkpoints/"))
-    paths = sorted(path for one in found for path in one if path.suffix in SUFFIXES)
+    every = [*run.folder.glob("*"), *run.folder.glob("checkpoints/*")]
+    paths = sorted(path for path in every if path.suffix in SUFFIXES)
     whole = {path: path.read_bytes() for path in paths}
 
     def alter(alteration: Alteration) -> Path:
@@ -446,11 +458,8 @@ def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration],
                 path.rmdir()
             path.unlink(missing_ok=True)
             path.write_bytes(content)
-        fit = [
-            path
-            for path in paths
-            if path.match({**SOUND, **BROKEN}.get(alteration, "*"))
-        ]
+        allowed = {**SOUND, **BROKEN}.get(alteration, "*")
+        fit = [path for path in paths if path.match(allowed)]
         while not alteration(path := chance.choice(fit), chance):
             pass
         return path
@@ -474,7 +483,8 @@ def altered_files(tried: Tried, count: int, seed: int, run: Run) -> None:
     with altering(run, chance) as alter:
         for number in range(count):
             how = chance.choice([*(SOUND if number % 2 else BROKEN)])
-            what = f"case {number} of seed {seed}: {alter(how).name} {how.__name__}"
+            file = alter(how).name
+            what = f"case {number} of seed {seed}: {file} {how.__name__}"
             if how in BROKEN:
                 with tried.case("broken files", what):
                     assert fault_of(run.folder) is not None, "it was read"
@@ -494,7 +504,8 @@ def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
     chance = random.Random(seed)
     with altering(run, chance) as alter:
         for number in range(count):
-            what = f"case {number} of seed {seed}: {alter(damaged).name}"
+            file = alter(damaged).name
+            what = f"case {number} of seed {seed}: {file}"
             with tried.case("damaged files", what, may_refuse=True):
                 found = Findings.of(Run.open(run.folder))
                 if number % 20 == 0:

@@ -36,6 +36,11 @@ def broken(known):
     )
 
 
+def bench_of(known):
+    batch = held_out(known.task, 8, 0, "cpu", "certificate")
+    return Bench(known.model, known.task, batch)
+
+
 def test_intervals_are_of_the_circuit_and_of_the_model(broken):
     evidence = broken.evidence
     assert evidence.intact_interval[1] < 0.01 < 0.4 < evidence.interval[0]
@@ -45,16 +50,16 @@ def test_the_seed_decides_on_which_further_sequences_intervals_are_measured(
     broken, known, monkeypatch
 ):
     monkeypatch.setattr(evidence, "DRAWN", 16)
-    bench = Bench(
-        known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate")
-    )
+    bench = bench_of(known)
     about = bench, broken.circuit, bench.patterns.attention, Yardstick.of(bench)
-    subjects = (Subject(known.model, known.task, seed) for seed in (0, 0, 1))
-    first, again, other = (
-        evidence_for(*about, one, (None, ""))[1].interval for one in subjects
-    )
-    assert first == again
-    assert first != other
+
+    def interval(seed):
+        subject = Subject(known.model, known.task, seed)
+        return evidence_for(*about, subject, (None, ""))[1].interval
+
+    first = interval(seed=0)
+    assert interval(seed=0) == first
+    assert interval(seed=1) != first
 
 
 def test_heads_are_replaced_one_by_one(broken):
@@ -63,9 +68,7 @@ def test_heads_are_replaced_one_by_one(broken):
 
 
 def test_the_losses_without_a_path_are_its_own(broken, known):
-    bench = Bench(
-        known.model, known.task, held_out(known.task, 8, 0, "cpu", "certificate")
-    )
+    bench = bench_of(known)
     for needed in broken.evidence.necessity:
         loss = bench.loss(broken.circuit.without(needed.path))
         assert (needed.attention, needed.loss) == pytest.approx((1.0, loss), rel=1e-5)

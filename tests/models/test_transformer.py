@@ -46,8 +46,10 @@ def test_patterns_are_distributions_over_what_may_be_seen(config, seed):
     patterns = attention_patterns(model, random_inputs(seed))
     assert patterns.shape == (2, config.n_layers, config.n_heads, LENGTH, LENGTH)
     assert (patterns >= 0).all()
-    assert_close(patterns.sum(-1), torch.ones_like(patterns[..., 0]))
-    future = patterns[..., torch.ones(LENGTH, LENGTH).triu(1).bool()]
+    sums = patterns.sum(-1)
+    assert_close(sums, torch.ones_like(sums))
+    is_ahead = torch.ones(LENGTH, LENGTH).triu(1).bool()
+    future = patterns[..., is_ahead]
     assert (future == 0).all() if config.causal else (future > 0).all()
 
 
@@ -62,14 +64,14 @@ def test_only_an_unmasked_model_lets_the_future_reach_the_past(config, seed, cha
     after = model(other)
     earlier = attention_patterns(model, inputs)[..., :changed, :]
     later = attention_patterns(model, other)[..., :changed, :]
-    assert not torch.allclose(before[:, changed:], after[:, changed:])
+    past, past_after = before[:, :changed], after[:, :changed]
+    future, future_after = before[:, changed:], after[:, changed:]
+    assert not torch.allclose(future, future_after)
     if config.causal:
-        assert_close(before[:, :changed], after[:, :changed])
+        assert_close(past, past_after)
         assert_close(earlier, later)
     else:
-        assert not torch.allclose(
-            before[:, :changed], after[:, :changed], rtol=1e-9, atol=1e-12
-        )
+        assert not torch.allclose(past, past_after, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("init", ["gpt2", "fan_in"])
@@ -86,8 +88,10 @@ def test_initial_weights_have_the_spread_asked_for(init):
             writes = name.endswith(("attn.out.weight", "mlp.down.weight"))
             expected = 0.02 / math.sqrt(2 * 3) if writes else 0.02
         n = weight.numel()
-        assert abs(weight.mean()) < 5 * expected / math.sqrt(n), name
-        assert abs(weight.std() / expected - 1) < 5 / math.sqrt(2 * n), name
+        error_of_mean = expected / math.sqrt(n)
+        error_of_spread = expected / math.sqrt(2 * n)
+        assert abs(weight.mean()) < 5 * error_of_mean, name
+        assert abs(weight.std() - expected) < 5 * error_of_spread, name
 
 
 @pytest.mark.parametrize("d_mlp", [0, 16])
@@ -109,11 +113,9 @@ def test_layers_above_some_write_nothing_at_first(init, d_mlp):
 @pytest.mark.parametrize("vocabulary", [None, 5])
 def test_a_sequence_that_is_too_long_is_refused(vocabulary):
     model = Transformer(TransformerConfig(1, 8), 1, 5, LENGTH, 1, vocabulary=vocabulary)
-    inputs = (
-        torch.zeros(2, LENGTH + 1, 1)
-        if vocabulary is None
-        else torch.zeros(2, 8).long()
-    )
+    vectors = torch.zeros(2, LENGTH + 1, 1)
+    tokens = torch.zeros(2, LENGTH + 1).long()
+    inputs = vectors if vocabulary is None else tokens
     with pytest.raises(
         HeadwayError, match=r"positions in a sequence = 8 is not .* at most 7"
     ):

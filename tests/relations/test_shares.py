@@ -61,7 +61,8 @@ def test_without_rows_there_is_no_attention():
 
 def test_shared_attention_counts_no_more_at_a_key_than_a_path_puts_there():
     edges = edges_of([3, 2], [[0, 1], [2, -1]])
-    assert along(edges, shared=True) == pytest.approx((0.5 + 0.3 + 0.7) / 2)
+    shared = along(edges, shared=True)
+    assert shared == pytest.approx((0.5 + 0.3 + 0.7) / 2)
     whole = edges_of([2], [[1, 2]])
     assert along(whole, shared=True) == pytest.approx(0.2 + 0.5)
 
@@ -128,7 +129,8 @@ def test_rows_where_the_relation_has_no_key_tell_nothing_of_rivals():
 
 def test_rows_count_for_rivals_as_far_as_they_matter():
     counts = torch.tensor([0.0, 0.2, 0.2, 0.1])
-    (rival,) = rivals_of("first", FIRST, {"other": differing(3, 1)}, PATTERN, counts)
+    masks = {"other": differing(3, 1)}
+    (rival,) = rivals_of("first", FIRST, masks, PATTERN, counts)
     assert rival.same == pytest.approx(0.8)
 
 
@@ -153,9 +155,12 @@ def test_a_relation_that_has_fewer_keys_is_not_alike():
 
 
 def test_of_many_rivals_those_are_told_that_are_followed_most():
-    masks = {f"to_{key}": differing(3, key) for key in (1, 2, 3)}
-    masks["to_1_and_2"] = differing(3, 1, 2)
-    rivals = rivals_of_first(**masks)
+    rivals = rivals_of_first(
+        to_1=differing(3, 1),
+        to_2=differing(3, 2),
+        to_3=differing(3, 3),
+        to_1_and_2=differing(3, 1, 2),
+    )
     assert [rival.rival for rival in rivals] == ["to 1", "to 1 and 2", "to 3"]
 
 
@@ -165,8 +170,10 @@ def test_the_largest_shares_are_taken_one_after_the_other():
     masks = {"own position": own, "next position": beside, "first position": FIRST}
     shares = largest(masks, PATTERN, EVEN)
     assert list(shares) == ["own position", "first position"]
-    assert shares["own position"] == pytest.approx((1 + 0.4 + 0.7 + 0.2) / 4)
-    assert shares["first position"] == pytest.approx((0.6 + 0.1 + 0.5) / 4)
+    on_own = [1.0, 0.4, 0.7, 0.2]
+    on_first_elsewhere = [0.6, 0.1, 0.5]
+    assert shares["own position"] == pytest.approx(sum(on_own) / 4)
+    assert shares["first position"] == pytest.approx(sum(on_first_elsewhere) / 4)
 
 
 def with_a_sink(pattern, share):

@@ -58,9 +58,8 @@ def test_heads_mlps_and_embeddings_add_up_to_the_logit_difference(llama, task):
     own = task.targets.values(logits, batch.targets).mean().item()
     assert direct.whole == pytest.approx(own, abs=1e-5)
     embedded = caught(llama, llama.model.layers[0], batch)
-    assert direct.rest == pytest.approx(
-        (read * embedded).sum(1).mean().item(), abs=1e-4
-    )
+    of_embeddings = (read * embedded).sum(1).mean().item()
+    assert direct.rest == pytest.approx(of_embeddings, abs=1e-4)
     for number, layer in enumerate(llama.model.layers):
         given = caught(llama, layer.mlp, batch, before=False)
         expected = (read * given).sum(1).mean().item()
@@ -121,5 +120,6 @@ def test_scales_of_layer_norms_are_held_fixed(task):
         (right,), (wrong,) = task.answers[number]
         rows.append(model.read.weight[right] - model.read.weight[wrong])
     centred = embedded - embedded.mean(1, keepdim=True)
-    own = (torch.stack(rows) * centred * scale).sum(1).mean().item()
+    read = torch.stack(rows) * scale
+    own = (read * centred).sum(1).mean().item()
     assert direct.rest == pytest.approx(own, abs=1e-4)

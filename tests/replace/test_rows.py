@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from causal import causal_softmax
 from headway import Batch, Task
 from headway.replace import rows
 from headway.replace.rows import measured_weights
@@ -33,7 +34,9 @@ class TokenBefore(Task):
         return (torch.randint(TOKENS, (count, LENGTH), generator=generator),)
 
     def assemble(self, draws):
-        return Batch(draws[0], draws[0][:, PLACE - 1, None, None])
+        inputs = draws[0]
+        answers = inputs[:, PLACE - 1]
+        return Batch(inputs, answers[:, None, None])
 
 
 class Read(nn.Module):
@@ -58,17 +61,17 @@ class Read(nn.Module):
     def forward(self, inputs, tap=None):
         tap = tap or (lambda _, pattern: pattern)
         tokens = torch.eye(TOKENS)[inputs]
-        hidden = torch.ones(LENGTH, LENGTH).triu(1).bool()
-        scores = self.content[inputs[:, :, None], inputs[:, None]]
-        scores[:, PLACE] = 40.0 * (torch.arange(LENGTH) == PLACE - 1)
-        pattern = tap(0, scores.masked_fill(hidden, -torch.inf).softmax(-1)[:, None])[
-            :, 0
-        ]
+        queries, keys = inputs[:, :, None], inputs[:, None]
+        scores = self.content[queries, keys]
+        is_before = torch.arange(LENGTH) == PLACE - 1
+        scores[:, PLACE] = 40.0 * is_before
+        pattern = tap(0, causal_softmax(scores)[:, None])[:, 0]
         brought = pattern @ tokens
         if self.is_normed:
             brought = brought / pattern.sum(-1, keepdim=True)
         last = self.read.expand(len(inputs), 1, LENGTH, LENGTH)
-        return 9 * tap(1, last)[:, 0, -1:] @ brought
+        reading = tap(1, last)[:, 0, -1:]
+        return 9 * reading @ brought
 
 
 class Shown(nn.Module):
@@ -106,16 +109,17 @@ def by_place(weights):
 
 def test_a_row_that_is_the_same_in_all_sequences_weighs_what_depends_on_it():
     weights = weights_of(Read(read_of(row_4=1.0)))
-    assert torch.allclose(weights.sum((0, 3)), torch.ones(2, 1))
+    of_heads = weights.sum((0, 3))
+    assert torch.allclose(of_heads, torch.ones(2, 1))
     assert by_place(weights)[PLACE] > 0.9
     # The others are not read out.
-    assert weights[:, 1, 0].sum(0)[-1] == pytest.approx(1.0)
+    last_of_layer_1 = weights[:, 1, 0, -1].sum()
+    assert last_of_layer_1 == pytest.approx(1.0)
 
 
 def test_rows_by_place_and_by_content_of_one_head_both_weigh():
-    place, content = by_place(weights_of(Read(read_of(row_4=1.0, row_6=1.0))))[
-        [PLACE, CONTENT]
-    ]
+    weights = by_place(weights_of(Read(read_of(row_4=1.0, row_6=1.0))))
+    place, content = weights[PLACE], weights[CONTENT]
     assert place + content > 0.9
     assert min(place, content) > 0.3
 
@@ -160,13 +164,15 @@ def test_a_row_weighs_what_zeros_move_as_far_as_it_attends_by_place(
     pattern[:, -2:] = 0.0
     pattern[:, -2, 2] = 1.0  # by place
     # Half of the mean of both is the row's own.
-    pattern[0, -1, 0] = pattern[1, -1, 1] = 1.0
+    pattern[0, -1, 0] = 1.0
+    pattern[1, -1, 1] = 1.0
     tokens = torch.zeros(2, LENGTH, dtype=torch.long)
     targets = tokens[:, -2:, None].clone()
     if not is_last_asked:
         targets[:, -1] = IGNORE_INDEX
     weights = measured_weights(Shown(pattern), TokenBefore(), Batch(tokens, targets))
-    assert by_place(weights)[-2:].tolist() == pytest.approx(expected)
+    last_two = by_place(weights)[-2:]
+    assert last_two.tolist() == pytest.approx(expected)
 
 
 def test_rows_of_the_last_layer_that_nothing_reads_weigh_nothing(

@@ -78,8 +78,8 @@ def chi_square_p(counts):
     expected = counts.sum() / counts.numel()
     squares = (counts - expected) ** 2
     statistic = (squares / expected).sum()
-    freedom = counts.numel() - 1
-    return torch.special.gammaincc(torch.tensor(freedom / 2.0), statistic / 2).item()
+    half_freedom = torch.tensor((counts.numel() - 1) / 2)
+    return torch.special.gammaincc(half_freedom, statistic / 2).item()
 
 
 def fitting_base(codes, d_token):
@@ -200,12 +200,15 @@ def test_symbols_are_independent_and_standard_normal(task):
     drawn_apart = [role_of(task, batch, name)[:, :n] for name, n in FREE[task].items()]
     places = torch.cat(drawn_apart, 1)
     symbols = tokens_at(batch, places, 2).flatten(1).double()
-    assert symbols.mean(0).abs().max() < 5 * count**-0.5
+    error_of_mean = math.sqrt(1 / count)
+    assert symbols.mean(0).abs().max() < 5 * error_of_mean
     covariance = symbols.T @ symbols / count
     deviation = covariance - torch.eye(symbols.shape[1])
-    assert deviation.abs().max() < 5 * math.sqrt(2 / count)
+    error_of_variance = math.sqrt(2 / count)
+    assert deviation.abs().max() < 5 * error_of_variance
     fourth_moment = (symbols**4).mean()
-    assert abs(fourth_moment - 3) < 5 * math.sqrt(96 / symbols.numel())
+    error_of_moment = math.sqrt(96 / symbols.numel())
+    assert abs(fourth_moment - 3) < 5 * error_of_moment
 
 
 def hops_followed(tokens, query):
@@ -265,8 +268,9 @@ def test_blocks_stand_in_the_order_asked_for(task, seed):
     block = batch.roles // block_length
     for k in range(1, task.depth + 1):
         expected = task.depth - k if task.order == "deep-first" else k - 1
-        of_step = block[:, 2 * k - 1 : 2 * k + 1]
-        assert (of_step == expected).all()
+        key, value = 2 * k - 1, 2 * k
+        assert (block[:, key] == expected).all()
+        assert (block[:, value] == expected).all()
     if task.order == "deep-first":
         tokens = tokens_of(batch, task.d_token)[0]
         queries = tokens[-task.n_chains :]
@@ -439,19 +443,20 @@ def test_the_table_holds_every_cell_once_and_no_two_queries_ask_for_one(task, se
     m = task.n_values
     facts = task.length - task.n_chains - 3 * m * m
     table_start = 0 if task.order == "deep-first" else facts
+    table_end = table_start + 3 * m * m
     for tokens in tokens_of(batch, task.d_token):
-        table = tokens[table_start : table_start + 3 * m * m]
-        rows = list(zip(table[::3], table[1::3], strict=True))
-        x_values = set(table[::3])
-        y_values = set(table[1::3])
-        assert len(x_values) == m
-        assert len(y_values) == m
-        assert Counter(rows) == Counter((x, y) for x in x_values for y in y_values)
-        assert len(set(table[2::3])) == m * m
+        table = tokens[table_start:table_end]
+        first, second, third = table[::3], table[1::3], table[2::3]
+        rows = list(zip(first, second, strict=True))
+        assert len(set(first)) == m
+        assert len(set(second)) == m
+        assert Counter(rows) == Counter(product(set(first), set(second)))
+        assert len(set(third)) == m * m
     asked = role_of(task, batch, "xy.z")
     for row in asked.tolist():
         assert len(set(row)) == task.n_chains
-    assert ((asked >= table_start) & (asked < table_start + 3 * m * m)).all()
+    assert (asked >= table_start).all()
+    assert (asked < table_end).all()
 
 
 @pytest.mark.parametrize(("column", "value"), [(0, "x"), (1, "y")])
@@ -461,7 +466,8 @@ def test_rows_of_the_same_value_are_all_the_rows_that_hold_it(
     column, value, task, seed
 ):
     batch = sample(task, 3, seed)
-    relation = task.relations(batch)[f"a←xy.{value} (rows of the same {value})"]
+    name = f"a←xy.{value} (rows of the same {value})"
+    relation = task.relations(batch)[name]
     assert relation.use == "measured"
     own = role_of(task, batch, f"xy.{value}").tolist()
     queries = role_of(task, batch, "a").tolist()

@@ -15,16 +15,18 @@ from sampling import read, seeded
 
 def test_every_relation_of_a_short_sequence():
     tokens = torch.tensor([[3, 1, 3, 1, 3], [0, 1, 2, 3, 4]])
-    found = general_relations(tokens)
-    assert read(found["previous token"], 0) == {1: [0], 2: [1], 3: [2], 4: [3]}
-    assert read(found["3 back"], 1) == {3: [0], 4: [1]}
-    assert read(found["first position"], 0) == {1: [0], 2: [0], 3: [0], 4: [0]}
-    assert read(found["same token"], 0) == {2: [0], 3: [1], 4: [0, 2]}
-    assert read(found["after same token"], 0) == {2: [1], 3: [2], 4: [1, 3]}
-    assert read(found["after latest same token"], 0) == {2: [1], 3: [2], 4: [3]}
-    assert read(found["same token"], 1) == {}
-    assert read(found["own position"], 0) == {n: [n] for n in range(5)}
-    stay = [name for name, edges in found.items() if edges.use == "stay"]
+    relations = general_relations(tokens)
+    first = {name: read(edges, 0) for name, edges in relations.items()}
+    assert first["previous token"] == {1: [0], 2: [1], 3: [2], 4: [3]}
+    assert first["first position"] == {1: [0], 2: [0], 3: [0], 4: [0]}
+    assert first["same token"] == {2: [0], 3: [1], 4: [0, 2]}
+    assert first["after same token"] == {2: [1], 3: [2], 4: [1, 3]}
+    assert first["after latest same token"] == {2: [1], 3: [2], 4: [3]}
+    assert first["own position"] == {n: [n] for n in range(5)}
+    second = {name: read(edges, 1) for name, edges in relations.items()}
+    assert second["3 back"] == {3: [0], 4: [1]}
+    assert second["same token"] == {}
+    stay = [name for name, edges in relations.items() if edges.use == "stay"]
     assert stay == ["own position"]
 
 

@@ -36,8 +36,13 @@ def drawn(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
     return (tokens(count, generator),)
 
 
+def asked_two_back(inputs: Tensor) -> Tensor:
+    return inputs[:, :-2, None]
+
+
 def two_back(draws: tuple[Tensor, ...]) -> Batch:
-    return Batch(draws[0], draws[0][:, :-2, None])
+    inputs = draws[0]
+    return Batch(inputs, asked_two_back(inputs))
 
 
 def task_of(
@@ -76,7 +81,8 @@ class Net(nn.Module):
         self.read_out = nn.Linear(8, VOCABULARY)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        x = self.token(inputs) + self.place.weight[: inputs.shape[1]]
+        places = self.place.weight[: inputs.shape[1]]
+        x = self.token(inputs) + places
         heads = x[:, None]
         attended = nn.functional.scaled_dot_product_attention(
             heads, heads, heads, is_causal=True
@@ -103,23 +109,28 @@ def asked_per_batch(count: int, generator: torch.Generator) -> tuple[Tensor, ...
 
 
 def last_few(draws: tuple[Tensor, ...]) -> Batch:
-    asked = int(draws[1][0])
-    return Batch(draws[0], draws[0][:, :-2, None][:, -asked:])
+    inputs, counts = draws
+    asked = int(counts[0])
+    return Batch(inputs, asked_two_back(inputs)[:, -asked:])
 
 
 def chains_per_batch(draws: tuple[Tensor, ...]) -> Batch:
     batch = two_back(draws)
     chains = 1 + int(draws[0].sum()) % 2
-    return replace(batch, roles=torch.zeros(len(draws[0]), 0, chains, dtype=torch.long))
+    no_roles = torch.zeros(len(draws[0]), 0, chains, dtype=torch.long)
+    return replace(batch, roles=no_roles)
 
 
 def always_three(draws: tuple[Tensor, ...]) -> Batch:
-    return Batch(draws[0], torch.full((len(draws[0]), 1, 1), 3))
+    inputs = draws[0]
+    threes = torch.full((len(inputs), 1, 1), 3)
+    return Batch(inputs, threes)
 
 
 def always_its_place(draws: tuple[Tensor, ...]) -> Batch:
-    places = torch.arange(4).expand(len(draws[0]), -1)
-    return Batch(draws[0], places[..., None])
+    inputs = draws[0]
+    places = torch.arange(4).expand(len(inputs), -1)
+    return Batch(inputs, places[..., None])
 
 
 def three_or_nothing(draws: tuple[Tensor, ...]) -> Batch:
@@ -128,8 +139,10 @@ def three_or_nothing(draws: tuple[Tensor, ...]) -> Batch:
 
 
 def first_of_the_batch(draws: tuple[Tensor, ...]) -> Batch:
-    shifted = (draws[0] + draws[0][:1, :1]) % VOCABULARY
-    return Batch(draws[0], shifted[:, :-2, None])
+    inputs = draws[0]
+    first = inputs[:1, :1]
+    shifted = (inputs + first) % VOCABULARY
+    return Batch(inputs, asked_two_back(shifted))
 
 
 def of_its_own_seed(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -286,14 +299,16 @@ def raises_at_24(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
 
 
 def beyond_at_24(draws: tuple[Tensor, ...]) -> Batch:
-    return replace(
-        two_back(draws), inputs=draws[0] + VOCABULARY * (len(draws[0]) == 24)
-    )
+    inputs = draws[0]
+    if len(inputs) == 24:
+        inputs = inputs + VOCABULARY
+    return replace(two_back(draws), inputs=inputs)
 
 
 def below_at_24(draws: tuple[Tensor, ...]) -> Batch:
     inputs = draws[0].clone()
-    inputs[:1, :1] = -1 if len(inputs) == 24 else inputs[:1, :1]
+    if len(inputs) == 24:
+        inputs[0, 0] = -1
     return replace(two_back(draws), inputs=inputs)
 
 
@@ -342,7 +357,9 @@ def longer(count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
 
 
 def vectors(draws: tuple[Tensor, ...]) -> Batch:
-    return Batch(torch.nn.functional.one_hot(draws[0]).float(), draws[0][:, :-2, None])
+    tokens = draws[0]
+    one_hot = torch.nn.functional.one_hot(tokens).float()
+    return Batch(one_hot, asked_two_back(tokens))
 
 
 @pytest.mark.parametrize("model", [Net, transformer])
@@ -354,8 +371,10 @@ def test_tokens_that_a_model_does_not_have_are_named(model):
 @pytest.mark.parametrize("vocabulary", [5, 4])
 def test_a_single_token_that_is_missing_is_named(vocabulary):
     def seldom_the_last(draws: tuple[Tensor, ...]) -> Batch:
-        most = torch.where(draws[0][:, :1] == 5, VOCABULARY - 1, VOCABULARY - 2)
-        return two_back((torch.minimum(draws[0], most),))
+        inputs = draws[0]
+        may_be_last = inputs[:, :1] == 5
+        most = torch.where(may_be_last, VOCABULARY - 1, VOCABULARY - 2)
+        return two_back((torch.minimum(inputs, most),))
 
     words = "there are tokens up to 5, for which it has no embedding"
     task = task_of(lay_out=seldom_the_last)

@@ -48,9 +48,8 @@ def test_checkpoints_with_their_names_exchanged_are_told(run):
 @pytest.mark.parametrize("step", [None, "12", 12.0, True])
 def test_a_checkpoint_that_does_not_say_its_step_is_told(run, step):
     tensors, _ = read_tensors(run.checkpoint_path(12))
-    write_tensors(
-        run.checkpoint_path(12), tensors, {} if step is None else {"step": step}
-    )
+    about = {} if step is None else {"step": step}
+    write_tensors(run.checkpoint_path(12), tensors, about)
     assert any(
         "it must be 12, as the file is called" in fault
         for fault in faults_of(run.folder)
@@ -76,7 +75,8 @@ def test_a_state_past_the_end_is_told(run):
 
 def test_evaluations_past_the_end_are_told(run):
     (run.folder / "outcome.json").unlink()
-    run.append_metrics({**run.metrics()[-1], "step": 10**12})
+    last = run.metrics()[-1]
+    run.append_metrics({**last, "step": 10**12})
     (fault,) = faults_of(run.folder)
     assert fault.endswith(
         "step = 1000000000000 is not allowed: it must be at most training.steps = 12"
@@ -115,11 +115,8 @@ def test_three_gigabytes_that_do_not_fit_are_refused_unread(
     header = read_header(path)
     shapes = {name: list(shape) for name, shape in header.shapes.items()}
     prefix = "model." if "state" in name else ""
-    sparse(
-        path,
-        {**shapes, **{prefix + n: shape for n, shape in more.items()}},
-        header.about,
-    )
+    added = {prefix + tensor: shape for tensor, shape in more.items()}
+    sparse(path, shapes | added, header.about)
     assert path.stat().st_size > 3e9
     read = list[str]()
 
@@ -130,10 +127,8 @@ def test_three_gigabytes_that_do_not_fit_are_refused_unread(
     monkeypatch.setattr(files, "read_tensors", reading)
     monkeypatch.setattr("headway.training.loop.read_tensors", reading)
     told = "\n".join(faults_of(run.folder))
-    assert (
-        f"{path} does not fit the model in config.json: {prefix}{next(iter(more))}"
-        in told
-    )
+    first_added = next(iter(added))
+    assert f"{path} does not fit the model in config.json: {first_added}" in told
     assert str(path) not in read
     assert read, "the others were read"
 
@@ -143,18 +138,19 @@ def test_a_digest_is_of_names_and_shapes_too(tmp_path):
     tensors.
     """
     path = tmp_path / "t.safetensors"
-    write_tensors(
-        path, {"a": torch.arange(6.0).view(2, 3), "b": torch.zeros(6)}, {"step": 3}
-    )
+    tensors = {"a": torch.arange(6.0).view(2, 3), "b": torch.zeros(6)}
+    write_tensors(path, tensors, {"step": 3})
     content = path.read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
-    renamed = {"a2" if name == "a" else name: about for name, about in header.items()}
+    renamed = dict(header)
+    renamed["a2"] = renamed.pop("a")
     reshaped = {**header, "a": {**header["a"], "shape": [3, 2]}}
     retyped = {**header, "a": {**header["a"], "dtype": "I32"}}
     for other in (renamed, reshaped, retyped):
         text = json.dumps(other).encode()
-        path.write_bytes(len(text).to_bytes(8, "little") + text + content[start:])
+        length = len(text).to_bytes(8, "little")
+        path.write_bytes(length + text + content[start:])
         with pytest.raises(HeadwayError, match="does not match its checksum"):
             read_tensors(path)
 
@@ -187,9 +183,8 @@ def test_the_schedule_is_that_of_the_loop(how, checkpoints, is_done):
         steps=40, train_examples=None, checkpoints=checkpoints, **how
     )
     for last in (0, 1, 8, 9, 20):
-        states = [
-            State(step, last if is_done else 40) for step in range(last + is_done)
-        ]
+        end = last if is_done else 40
+        states = [State(step, end) for step in range(last + is_done)]
         kept = [state.step for state in states if state.is_checkpoint(config)]
         assert [*scheduled(config, last, is_done)] == kept
 
@@ -199,6 +194,7 @@ def test_a_schedule_of_very_many_steps_is_not_written_out(run):
     config["training"] |= {"steps": 10**12, "checkpoint_every": 1}
     run.write("config.json", config)
     (run.folder / "outcome.json").unlink()
-    run.append_metrics({**Run.open(run.folder).metrics()[-1], "step": 10**11})
+    last = Run.open(run.folder).metrics()[-1]
+    run.append_metrics({**last, "step": 10**11})
     told = "\n".join(faults_of(run.folder))
     assert "the checkpoints of steps 1, 2, 3, 5, 6, … are missing" in told

@@ -17,14 +17,22 @@ from headway.training.config import flat
 from headway.training.state import State
 
 
+def scales_of(config):
+    """The scale of the learning rate at every step."""
+    state = State(end=config.steps)
+    return [state.rate_scale(config, step) for step in range(1, config.steps + 1)]
+
+
 def test_rates_rise_stay_and_fall():
     config = TrainingConfig(steps=100, warmup_steps=10, cooldown_steps=20)
-    scales = [State(end=100).rate_scale(config, step) for step in range(1, 101)]
-    assert scales[:10] == pytest.approx([i / 10 for i in range(1, 11)])
+    scales = scales_of(config)
+    rising = [step / 10 for step in range(1, 11)]
+    falling = [1 - step / 20 for step in range(20)]
+    assert scales[:10] == pytest.approx(rising)
     assert set(scales[10:80]) == {1.0}
-    assert scales[80:] == pytest.approx([1 - i / 20 for i in range(20)])
+    assert scales[80:] == pytest.approx(falling)
     steady = TrainingConfig(steps=10)
-    assert {State(end=10).rate_scale(steady, step) for step in range(1, 11)} == {1.0}
+    assert set(scales_of(steady)) == {1.0}
 
 
 def test_cooling_starts_when_the_loss_is_low_enough_and_then_training_ends(
@@ -56,32 +64,36 @@ def test_metrics_tell_what_happened(tiny, tmp_path):
     assert [line["step"] for line in lines] == [2, 4, 6, 8, 10, 12]
     batch = held_out(run.task, tiny.training.eval_examples, tiny.seed, "cpu")
     hops = evaluate(run.model(), run.task, batch)
-    assert list(lines[-1]["partial"].values()) == pytest.approx(hops.tolist(), rel=1e-6)
-    assert lines[-1]["val_loss"] == pytest.approx(hops.mean().item(), rel=1e-6)
-    assert lines[-1]["train_loss"] > 0
+    last = lines[-1]
+    by_hop = list(last["partial"].values())
+    assert by_hop == pytest.approx(hops.tolist(), rel=1e-6)
+    assert last["val_loss"] == pytest.approx(hops.mean().item(), rel=1e-6)
+    assert last["train_loss"] > 0
     assert (run.outcome() or {})["step"] == 12
 
 
 def test_metrics_of_tokens_tell_the_share_of_right_answers(tiny, tmp_path):
-    run = train(replace(tiny, task=Hops(asked=(1, 2), n_places=8)), tmp_path / "run")
+    of_tokens = replace(tiny, task=Hops(asked=(1, 2), n_places=8))
+    run = train(of_tokens, tmp_path / "run")
     task = run.task
     last = run.metrics()[-1]
     batch = held_out(task, tiny.training.eval_examples, tiny.seed, "cpu")
     right = task.targets.accuracies(predictions(run.model(), batch), batch.targets)
-    assert last["accuracy"] == pytest.approx(
-        dict(zip(task.hops, right.tolist(), strict=True))
-    )
-    assert f", accuracy {right.mean().item():.1%}" in " ".join(str(run).split())
+    by_hop = dict(zip(task.hops, right.tolist(), strict=True))
+    assert last["accuracy"] == pytest.approx(by_hop)
+    on_one_line = " ".join(str(run).split())
+    assert f", accuracy {right.mean().item():.1%}" in on_one_line
 
 
 def test_watching_sees_every_step(tiny, tmp_path):
     seen = []
-    train(
-        tiny,
-        tmp_path / "run",
-        lambda _run, step, end, m: seen.append((step, end, m is None)),
-    )
-    assert seen == [(step, 12, step % 2 == 1) for step in range(1, 13)]
+
+    def watch(_run, step, end, metrics):
+        seen.append((step, end, metrics is None))
+
+    train(tiny, tmp_path / "run", watch)
+    expected = [(step, 12, step % 2 == 1) for step in range(1, 13)]
+    assert seen == expected
 
 
 DOCS = Path(__file__).parents[2] / "docs/training.md"
@@ -91,7 +103,8 @@ def test_the_tracker_of_the_docs_gets_every_evaluation_and_the_config(
     tiny, tmp_path, monkeypatch
 ):
     text = DOCS.read_text("utf-8").partition("## Losses to a tracker")[2]
-    (code,) = re.findall(r"```python\n(.*?)```", text.partition("\n## ")[0], re.DOTALL)
+    section, _, _ = text.partition("\n## ")
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     tracker = MagicMock()
     monkeypatch.setitem(sys.modules, "mlflow", tracker)
     monkeypatch.setattr(headway, "fast", lambda depth: tiny)

@@ -11,12 +11,13 @@ from sampling import seeded
 
 def obvious_update(gradient: torch.Tensor) -> torch.Tensor:
     a, b, c = NEWTON_SCHULZ
-    x = gradient.mT if gradient.shape[0] > gradient.shape[1] else gradient
+    is_tall = gradient.shape[0] > gradient.shape[1]
+    x = gradient.mT if is_tall else gradient
     x = x / x.norm()
     for _ in range(5):
         gram = x @ x.mT
         x = a * x + b * gram @ x + c * gram @ gram @ x
-    return x.mT if gradient.shape[0] > gradient.shape[1] else x
+    return x.mT if is_tall else x
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (8, 24), (16, 64)])
@@ -29,12 +30,8 @@ def test_singular_values_come_near_one(shape):
 
 
 def test_batched_muon_is_muon_on_every_matrix_alone():
-    weights = [
-        torch.randn(24, 8),
-        torch.randn(32, 8),
-        torch.randn(8, 32),
-        torch.randn(8, 8),
-    ]
+    shapes = [(24, 8), (32, 8), (8, 32), (8, 8)]
+    weights = [torch.randn(shape) for shape in shapes]
     parts = [3, 1, 1, 1]
     batched = [w.clone().requires_grad_() for w in weights]
     groups = [{"params": [w], "parts": p} for w, p in zip(batched, parts, strict=True)]
@@ -51,7 +48,8 @@ def test_batched_muon_is_muon_on_every_matrix_alone():
                 weight.chunk(parts[i]), nesterov.chunk(parts[i]), strict=True
             ):
                 scale = max(1, w.shape[0] / w.shape[1]) ** 0.5
-                rows.append(w * (1 - 0.02 * 0.1) - 0.02 * scale * obvious_update(g))
+                decayed = w * (1 - 0.02 * 0.1)
+                rows.append(decayed - 0.02 * scale * obvious_update(g))
             weights[i] = torch.cat(rows)
         muon.step()
     for ours, obvious in zip(batched, weights, strict=True):
@@ -64,22 +62,18 @@ def test_every_weight_has_one_optimiser_and_matrices_decay(optimizer):
     config = TrainingConfig(optimizer=optimizer, weight_decay=0.3)
     optimisers = Optimisers(model, config).each
     names = {id(w): n for n, w in model.named_parameters()}
+    groups = [group for optimiser in optimisers for group in optimiser.param_groups]
     decay = {
-        names[id(w)]: group["weight_decay"]
-        for optimiser in optimisers
-        for group in optimiser.param_groups
-        for w in group["params"]
+        names[id(w)]: group["weight_decay"] for group in groups for w in group["params"]
     }
-    count = sum(len(g["params"]) for o in optimisers for g in o.param_groups)
+    count = sum(len(group["params"]) for group in groups)
     assert len(names) == count
     assert len(decay) == count
     for name, weight in model.named_parameters():
         assert decay[name] == (0.3 if weight.ndim == 2 else 0.0)
     if optimizer == "muon":
         assert isinstance(optimisers[0], Muon)
-        inside = [names[id(w)] for g in optimisers[0].param_groups for w in g["params"]]
-        assert sorted(inside) == sorted(
-            n
-            for n, w in model.named_parameters()
-            if n.startswith("blocks.") and w.ndim == 2
-        )
+        matrices = [name for name, w in model.named_parameters() if w.ndim == 2]
+        inside = [name for name in matrices if name.startswith("blocks.")]
+        of_muon = [w for group in optimisers[0].param_groups for w in group["params"]]
+        assert sorted(names[id(w)] for w in of_muon) == sorted(inside)

@@ -23,11 +23,12 @@ needs_tracr = pytest.mark.skipif(
 def test_a_program_answers_as_with_its_heads_replaced():
     pupil = siit.Pupil(RaspTask(program="shift_twice"), random.Random(0))
     base, source = pupil.pairs(pupil.unseen[:64])
-    assert (
-        (base != pupil.program.pad).sum(1) == (source != pupil.program.pad).sum(1)
-    ).all()
+    pad = pupil.program.pad
+    base_lengths = (base != pad).sum(1)
+    source_lengths = (source != pad).sum(1)
+    assert torch.equal(base_lengths, source_lengths)
     (_, plain), *pairs = pupil.swapped(base, source, [[node] for node in pupil.nodes])
-    last = base[:, 1:] != pupil.program.pad
+    last = base[:, 1:] != pad
     twice = pupil.answers(pupil.program(source), source)
     for node, (_, right) in zip(pupil.nodes, pairs, strict=True):
         # whatever either shift brings is brought from the other sequence, and nothing
@@ -65,18 +66,20 @@ class Carries(torch.nn.Module):
         self.blocks = torch.nn.ModuleList(layers)
 
     def forward(self, inputs):
-        return torch.stack(
-            [block["hook_z"](n * inputs) for n, block in enumerate(self.blocks, 1)]
-        )
+        first, second = self.blocks
+        of_first = first["hook_z"](1.0 * inputs)  # a copy: heads are written into
+        return torch.stack([of_first, second["hook_z"](2.0 * inputs)])
 
 
 def test_heads_carry_what_they_do_in_the_other_sequence():
     base = torch.zeros(2, 4, 3, 1)
     source = torch.ones(2, 4, 3, 1, requires_grad=True)
-    found = siit.interchanged(Carries(), base, source, [(0, 1), (1, 0), (1, 2)])
-    carried = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 2.0]])
-    assert torch.equal(found, carried[:, None, None, :, None].expand_as(found))
-    assert not found.requires_grad
+    heads = [(0, 1), (1, 0), (1, 2)]
+    carried = siit.interchanged(Carries(), base, source, heads)
+    by_head = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 2.0]])
+    expected = by_head[:, None, None, :, None]
+    assert torch.equal(carried, expected.expand_as(carried))
+    assert not carried.requires_grad
 
 
 def pupil(pairs):
@@ -98,10 +101,10 @@ def pupil(pairs):
 def test_the_heads_that_are_replaced_are_those_that_count(monkeypatch):
     answers = torch.zeros(4, 1, 1, dtype=torch.long)
     all_right = torch.tensor([[[1.0, 0.0]]] * 4)
-    half = torch.cat([all_right[:2], all_right[2:].flip(-1)])
-    one = pupil(
-        lambda *_: iter([(all_right, answers), (half, answers), (all_right, answers)])
-    )
+    half = all_right.clone()
+    half[2:] = half[2:].flip(-1)
+    pairs = [(said, answers) for said in (all_right, half, all_right)]
+    one = pupil(lambda *_: iter(pairs))
     assert one.right() == 0.5
     said = {((0, 1),): half}  # the head that is not the program's
     monkeypatch.setattr(
@@ -120,9 +123,8 @@ def test_heads_that_are_not_of_the_program_are_taught_to_do_nothing(monkeypatch)
     def pairs(base, source, sets):
         asked.append([[node.of_program is None for node in nodes] for nodes in sets])
         told = one.model(torch.ones(4, 1, 1))
-        return iter(
-            [(told.detach(), answers), (told.detach(), answers), (told, answers)]
-        )
+        fixed = told.detach()
+        return iter([(fixed, answers), (fixed, answers), (told, answers)])
 
     one = pupil(pairs)
     before = one.model.weight.clone()

@@ -48,8 +48,9 @@ def test_the_dictionary_leads_where_it_says():
     assert leads["mirror"] == [[2], [1], [0]]
     assert leads["up to here"] == [[0], [0, 1], [0, 1, 2]]
     assert leads["token b"] == [[1], [1], [1]]
-    shown = [np.array([[0, 0, 0], [1, 1, 0], [0, 0, 0]], bool), np.array([[1]], bool)]
-    edges = edges_of(shown, torch.zeros(2, 3, dtype=torch.long))
+    of_three = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 0]], bool)
+    of_one = np.array([[1]], bool)
+    edges = edges_of([of_three, of_one], torch.zeros(2, 3, dtype=torch.long))
     assert edges.queries.tolist() == [[1], [0]]
     assert edges.keys.tolist() == [[[0, 1]], [[0, -1]]]
 
@@ -64,13 +65,11 @@ def test_outputs_equal_those_of_tracr(name):
     for _ in range(3):
         said = DRAWN[its.style](rng, its.tokens, its.length)
         tokens = encode(["compiler_bos", *said])
-        theirs = np.asarray(
-            one.assembled.apply(["compiler_bos", *said]).transformer_output[0]
-        )
-        padded = torch.tensor(
-            [tokens + [one.module.pad] * (its.length + 1 - len(tokens))]
-        )
-        ours = one.module.stream(padded)[0, : len(tokens)].numpy()
+        applied = one.assembled.apply(["compiler_bos", *said])
+        theirs = np.asarray(applied.transformer_output[0])
+        padding = [one.module.pad] * (its.length + 1 - len(tokens))
+        stream = one.module.stream(torch.tensor([tokens + padding]))
+        ours = stream[0, : len(tokens)].numpy()
         assert np.abs(ours - theirs).max() < 1e-4
 
 
@@ -89,9 +88,8 @@ def test_every_head_of_the_truth_attends_along_its_selector_and_no_other_does_an
     used = {path.at for path in case.required}
 
     def without(layer, pattern):
-        heads = torch.tensor(
-            [(layer, head) in used for head in range(case.model.n_heads)]
-        )
+        n_heads = case.model.n_heads
+        heads = torch.tensor([(layer, head) in used for head in range(n_heads)])
         return pattern * heads[:, None, None]
 
     with torch.no_grad():
@@ -105,7 +103,8 @@ def test_answers_are_those_of_the_program():
     row = task.read(batch.inputs[0].tolist())
     values = task.compiled.values
     assert values is not None
-    said = [values[i] for i in batch.targets[0, :, 0].tolist() if i >= 0]
+    answers = batch.targets[0, :, 0].tolist()
+    said = [values[answer] for answer in answers if answer >= 0]
     assert said == row[::-1]
     assert len(set(task.names)) == len(task.names)
 

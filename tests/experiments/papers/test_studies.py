@@ -44,7 +44,8 @@ def test_ways_of_asking_are_what_they_are_called(way, answered, depths, hops):
     taught = curriculum.taught(task)
     asks = [curriculum.ask(step, 0, taught, 0) for step in (1, 300, 500)]
     assert [ask.depth for ask in asks] == depths
-    assert [ask.hops if ask.hops is None else list(ask.hops) for ask in asks] == hops
+    hops_asked = [ask.hops if ask.hops is None else list(ask.hops) for ask in asks]
+    assert hops_asked == hops
 
 
 @pytest.mark.parametrize(
@@ -53,8 +54,8 @@ def test_ways_of_asking_are_what_they_are_called(way, answered, depths, hops):
 def test_mixtures_ask_for_every_depth(way, answered):
     curriculum, task = asking(way)
     assert curriculum.view(task).hops == answered
-    depths = {curriculum.ask(step, 0, task, 0).depth for step in range(1, 40)}
-    assert depths == {1, 2, 3}
+    asks = [curriculum.ask(step, 0, task, 0) for step in range(1, 40)]
+    assert {ask.depth for ask in asks} == {1, 2, 3}
 
 
 def test_random_targets_are_one_hop_each():
@@ -87,7 +88,8 @@ def test_what_a_mixture_learns_short_of_the_answer_is_told(tmp_path):
     run = written(tmp_path, "curricula", name, {100: {"x_3": 0.75}})
     run.save_checkpoint(0, run.new_model("cpu").state_dict())
     losses = curricula.measured({name: run})["curriculum_by_depth"]
-    assert list(losses) == [f"mixture D={depth} seed=0" for depth in (1, 2, 3)]
+    expected = [f"mixture D={depth} seed=0" for depth in (1, 2, 3)]
+    assert list(losses) == expected
     draws = run.task.draw(512, generator_for("cpu", 0, "by depth"))
     for depth, loss in enumerate(losses.values(), start=1):
         batch = run.task.shallower(draws, depth)
@@ -150,7 +152,8 @@ def test_a_depth_whose_first_hop_a_seed_does_not_learn_is_told_and_left_out(tmp_
 
 def test_more_hops_than_allowed_would_be_seen(tmp_path):
     name = "depth=2,layers=2,seed=0"
-    runs = {name: written(tmp_path, "depths", name, {10: {"x_1": 0.01, "x_2": 0.01}})}
+    losses = {10: {"x_1": 0.01, "x_2": 0.01}}
+    runs = {name: written(tmp_path, "depths", name, losses)}
     assert depths.measured(runs)["depths_beyond"] == {name: 1}
 
 

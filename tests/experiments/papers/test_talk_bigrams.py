@@ -65,10 +65,12 @@ def test_margins_add_up_to_the_logits(noisy):
     asked = targets != IGNORE_INDEX
     wanted = targets.clamp(min=0)
     logits = predictions(model, batch)
-    told = logits[..., task.noise_token] - logits.gather(-1, wanted[..., None])[..., 0]
+    of_wanted = logits.gather(-1, wanted[..., None])[..., 0]
+    margins = logits[..., task.noise_token] - of_wanted
+    expected = margins[asked].mean().item()
     mlp, attention = noise.margins(model, task, batch)
     rest = left_of_the_margins(task, model, batch.inputs, wanted)[asked].mean().item()
-    assert mlp + attention + rest == pytest.approx(told[asked].mean().item(), abs=1e-4)
+    assert mlp + attention + rest == pytest.approx(expected, abs=1e-4)
 
 
 def test_an_mlp_of_zeros_has_no_margin(noisy):

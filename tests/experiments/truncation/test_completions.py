@@ -25,18 +25,15 @@ def test_the_odds_are_those_of_whole_texts(model):
     found = Completer(model, TEXTS)()
     for text, odds in zip(TEXTS, found, strict=True):
         start = len(model.tokenizer(text.prompt)["input_ids"])
-        ways = [
-            model.tokenizer(text.after(way))["input_ids"]
-            for way in (text.answer, text.generic)
-        ]
-        differ = next(i for i in range(start, 99) if ways[0][i] != ways[1][i])
-        for way, token in zip(ways, (odds.answer, odds.generic), strict=True):
+        answer = model.tokenizer(text.after(text.answer))["input_ids"]
+        generic = model.tokenizer(text.after(text.generic))["input_ids"]
+        differ = next(i for i in range(start, 99) if answer[i] != generic[i])
+        for way, token in ((answer, odds.answer), (generic, odds.generic)):
             with torch.no_grad():
-                log_p = model.model(torch.tensor([way])).logits[0].log_softmax(-1)
-            assert token == pytest.approx(
-                log_p[differ - 1, way[differ]].item(), abs=1e-4
-            )
-            assert odds.top == pytest.approx(log_p[differ - 1].max().item(), abs=1e-4)
+                logits = model.model(torch.tensor([way])).logits[0]
+            log_p = logits[differ - 1].log_softmax(-1)
+            assert token == pytest.approx(log_p[way[differ]].item(), abs=1e-4)
+            assert odds.top == pytest.approx(log_p.max().item(), abs=1e-4)
 
 
 def test_texts_to_go_on_with_have_nothing_behind_them(tmp_path):
@@ -46,9 +43,8 @@ def test_texts_to_go_on_with_have_nothing_behind_them(tmp_path):
     one = made(TEXTS[0].after(TEXTS[0].answer))["input_ids"]
     other = made(TEXTS[0].after(TEXTS[0].generic))["input_ids"]
     start = common_start([one, other])
-    assert odds.answer == pytest.approx(
-        said_in_full(model, one[: start + 1], start), abs=1e-4
-    )
+    in_full = said_in_full(model, one[: start + 1], start)
+    assert odds.answer == pytest.approx(in_full, abs=1e-4)
 
 
 def test_words_go_where_a_space_belongs():
@@ -79,10 +75,9 @@ def test_a_file_of_ones_own(tmp_path):
         '{"prompt": "Bonn is in", "answer": "Germany", "generic": "the", "kind": '
         '"towns", "n": 1}',
     )
-    assert completions((str(path),)) == [
-        Completion("mine", "Oslo is in", "Norway", "the"),
-        Completion("towns", "Bonn is in", "Germany", "the"),
-    ]
+    oslo, bonn = completions((str(path),))
+    assert oslo == Completion("mine", "Oslo is in", "Norway", "the")
+    assert bonn == Completion("towns", "Bonn is in", "Germany", "the")
 
 
 GOOD = '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}'

@@ -112,10 +112,12 @@ def test_the_weights_are_views_of_the_right_parts_of_a_layer():
     matrix["key"].zero_()
     same_query, key, same_value = layer.attn.qkv(x).chunk(3, dim=-1)
     assert torch.equal(same_query, query)
-    assert torch.equal(key, layer.attn.qkv.bias[12:24].expand_as(key))
+    key_bias = layer.attn.qkv.bias[12:24]
+    assert torch.equal(key, key_bias.expand_as(key))
     assert torch.equal(same_value, value)
     matrix["output"].zero_()
-    assert torch.equal(layer.attn.out(x), layer.attn.out.bias.expand_as(x))
+    output_bias = layer.attn.out.bias
+    assert torch.equal(layer.attn.out(x), output_bias.expand_as(x))
     matrix["down"].zero_()
     assert torch.equal(layer.mlp(x), layer.mlp.down.bias.expand_as(x))
 
@@ -138,8 +140,8 @@ class Watched:
 
     def changed(self):
         """The weights that are not as they were."""
-        now = self.model.state_dict()
-        return {name for name in now if not torch.equal(now[name], self.state[name])}
+        now = self.model.state_dict().items()
+        return {name for name, w in now if not torch.equal(w, self.state[name])}
 
 
 def test_a_cut_changes_the_weights_that_it_names():

@@ -34,6 +34,10 @@ def tokens_of(text):
     return Words().encode(text)
 
 
+def drawn_from(task, count):
+    return task.sample(count, torch.Generator().manual_seed(0))
+
+
 def prompts_of(count=24, **options):
     return Prompts.of(filled(TEMPLATE, LISTS, count=count), Words(), **options)
 
@@ -43,18 +47,23 @@ def test_templates_are_filled_with_different_names_and_no_pair_comes_twice():
     assert len({pair.clean for pair in pairs}) == 24
     for pair in pairs:
         clean, corrupted = pair.marked()
-        words = {role: clean.text[slice(*span)] for role, span in clean.spans.items()}
-        assert list(words) == ["IO", "S1", "place", "S2"]
-        assert words["S1"] == words["S2"] != words["IO"]
-        assert pair.answers == ((f" {words['IO']}",), (f" {words['S1']}",))
-        gave = corrupted.text.index(" gave")
-        assert corrupted.text[:gave].split()[-1] not in {words["IO"], words["S1"]}
+        assert list(clean.spans) == ["IO", "S1", "place", "S2"]
+        words = [clean.text[slice(*span)] for span in clean.spans.values()]
+        recipient, giver, _, giver_again = words
+        assert giver == giver_again
+        assert giver != recipient
+        assert pair.answers == ((f" {recipient}",), (f" {giver}",))
+        before_gave, _ = corrupted.text.split(" gave")
+        corrupted_giver = before_gave.split()[-1]
+        assert corrupted_giver not in {recipient, giver}
     assert filled(TEMPLATE, LISTS, count=24) == pairs
     assert filled(TEMPLATE, LISTS, count=24, seed=1) != pairs
 
 
 def test_an_entry_of_a_list_is_a_table_of_words_that_belong_together():
-    people = [{"name": "Mary", "they": [" a", " the"]}, {"name": "John", "they": " to"}]
+    mary = {"name": "Mary", "they": [" a", " the"]}
+    john = {"name": "John", "they": " to"}
+    people = [mary, john]
     template = {
         "clean": "{P.name} went",
         "corrupted": "{Q.name} went",
@@ -71,22 +80,24 @@ def test_an_entry_of_a_list_is_a_table_of_words_that_belong_together():
 
 def test_roles_stand_at_the_last_tokens_of_their_words_and_the_end_at_the_last_of_all():
     task = prompts_of()
-    batch = task.sample(24, torch.Generator().manual_seed(0))
+    batch = drawn_from(task, 24)
     assert task.roles == ("end", "IO", "S1", "place", "S2")
-    texts = [[VOCABULARY[token] for token in row] for row in batch.inputs.tolist()]
-    for text, places, (answer,) in zip(
-        texts, batch.roles[..., 0].tolist(), batch.targets[:, 0].tolist(), strict=True
-    ):
-        end, first, second, place, third = (text[at] for at in places)
+    all_tokens = batch.inputs.tolist()
+    all_places = batch.roles[..., 0].tolist()
+    asked = batch.targets[:, 0, 0].tolist()
+    for tokens, places, answer in zip(all_tokens, all_places, asked, strict=True):
+        words = [VOCABULARY[tokens[at]] for at in places]
+        end, first, second, place, third = words
         assert end == " to"
         assert place in (" store", " shop")
         assert second == third
-        right, wrong = task.answers[answer]
-        assert (VOCABULARY[right[0]], VOCABULARY[wrong[0]]) == (first, second)
+        (right, *_), (wrong, *_) = task.answers[answer]
+        assert VOCABULARY[right] == first
+        assert VOCABULARY[wrong] == second
 
 
 def test_corrupted_texts_differ_in_one_name():
-    batch = prompts_of().sample(24, torch.Generator().manual_seed(0))
+    batch = drawn_from(prompts_of(), 24)
     assert batch.corrupted is not None
     differs = batch.inputs != batch.corrupted
     assert differs.sum(1).tolist() == [1] * 24
@@ -95,18 +106,21 @@ def test_corrupted_texts_differ_in_one_name():
 
 
 def test_shorter_texts_are_filled_up_behind_and_nothing_is_asked_there():
-    pairs = [*filled(TEMPLATE, LISTS, count=12)]
-    longer = {**TEMPLATE, "clean": f"{TEMPLATE['clean']} the store to"}
-    longer["corrupted"] = f"{TEMPLATE['corrupted']} the store to"
-    task = Prompts.of([*pairs, *filled(longer, LISTS, count=12)], Words())
-    batch = task.sample(24, torch.Generator().manual_seed(0))
+    pairs = filled(TEMPLATE, LISTS, count=12)
+    longer = dict(TEMPLATE)
+    longer["clean"] += " the store to"
+    longer["corrupted"] += " the store to"
+    longer_pairs = filled(longer, LISTS, count=12)
+    task = Prompts.of([*pairs, *longer_pairs], Words())
+    batch = drawn_from(task, 24)
     assert task.n_read == 4
     lengths = [len(prompt.clean) for prompt in task.prompts]
     ends = sorted(batch.roles[:, 0, 0].tolist())
     assert ends == sorted(length - 1 for length in lengths)
     asked = task.targets.asked(batch.targets)[:, :, 0]
     assert asked.sum(1).tolist() == [1] * 24
-    assert torch.equal(asked.long().argmax(1) + task.length - 4, batch.roles[:, 0, 0])
+    asked_places = asked.long().argmax(1) + task.length - task.n_read
+    assert torch.equal(asked_places, batch.roles[:, 0, 0])
     for name, edges in task.relations(batch).items():
         rows = edges.mask(task.length).any(2)
         behind = torch.arange(task.length) > batch.roles[:, 0]
@@ -115,30 +129,36 @@ def test_shorter_texts_are_filled_up_behind_and_nothing_is_asked_there():
 
 def test_every_role_reads_every_other_and_anywhere_but_ahead():
     task = prompts_of()
-    batch = task.sample(8, torch.Generator().manual_seed(0))
+    batch = drawn_from(task, 8)
     relations = task.edges(batch)
     cells = relations["end←IO"].mask(task.length)
     assert cells.sum((1, 2)).tolist() == [1] * 8
     sequence = torch.arange(8)
-    assert cells[sequence, batch.roles[:, 0, 0], batch.roles[:, 1, 0]].all()
+    end, first, _, _, third = batch.roles[..., 0].unbind(1)
+    assert cells[sequence, end, first].all()
     anywhere = relations["S2←anywhere"].mask(task.length)
-    assert torch.equal(anywhere.any(2).sum(1), torch.ones(8, dtype=torch.long))
-    assert torch.equal(anywhere.sum((1, 2)), batch.roles[:, 4, 0] + 1)
+    n_queries = anywhere.any(2).sum(1)
+    assert n_queries.tolist() == [1] * 8
+    assert torch.equal(anywhere.sum((1, 2)), third + 1)
 
 
 def test_a_search_has_one_half_of_the_pairs_and_all_else_the_other():
     task = prompts_of(23)
-    halves = {
-        purpose: held_out(task, 100, 0, "cpu", purpose).inputs.tolist()
-        for purpose in ("circuit", "stability 1", "certificate", "exchange")
-    }
-    texts = {name: set(map(tuple, rows)) for name, rows in halves.items()}
-    assert texts["circuit"] == texts["stability 1"]
-    assert texts["certificate"] == texts["exchange"]
-    assert not texts["circuit"] & texts["certificate"]
-    assert [len(rows) for rows in halves.values()] == [12, 12, 11, 11]
-    few = held_out(task, 8, 0, "cpu", "circuit").inputs
-    assert len(few) == len(set(map(tuple, few.tolist()))) == 8
+
+    def texts_for(purpose, count=100):
+        inputs = held_out(task, count, 0, "cpu", purpose).inputs
+        return [tuple(row) for row in inputs.tolist()]
+
+    for_search = texts_for("circuit")
+    for_certificate = texts_for("certificate")
+    assert len(for_search) == len(texts_for("stability 1")) == 12
+    assert len(for_certificate) == len(texts_for("exchange")) == 11
+    assert set(for_search) == set(texts_for("stability 1"))
+    assert set(for_certificate) == set(texts_for("exchange"))
+    assert set(for_search).isdisjoint(for_certificate)
+    few = texts_for("circuit", count=8)
+    assert len(few) == 8
+    assert len(set(few)) == 8
 
 
 def test_the_task_can_be_used_and_tokens_have_their_texts():
@@ -148,40 +168,52 @@ def test_the_task_can_be_used_and_tokens_have_their_texts():
     assert task.token_name(1) == "1"
 
 
+def metric_by_hand(metric, logits, right, wrong):
+    """A metric of one prompt with one right and one wrong answer."""
+    match metric:
+        case "logit difference":
+            value = logits[right] - logits[wrong]
+        case "probability":
+            value = logits.softmax(0)[right]
+        case "rank":
+            value = (logits > logits[right]).sum()
+        case "loss":
+            value = F.cross_entropy(logits, torch.tensor(right))
+    return float(value)
+
+
 def test_answers_are_measured_by_name():
     task = prompts_of()
-    batch = task.sample(6, torch.Generator().manual_seed(0))
-    logits = torch.randn(
-        6, 1, task.vocabulary, generator=torch.Generator().manual_seed(1)
-    )
-    answers = [task.answers[number] for number in batch.targets.flatten().tolist()]
+    batch = drawn_from(task, 6)
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(6, 1, task.vocabulary, generator=generator)
+    asked = batch.targets.flatten().tolist()
+    answers = [task.answers[number] for number in asked]
     for metric in ("logit difference", "probability", "rank", "loss"):
         targets = task.by(metric).targets
-        measured = targets.values(logits, batch.targets)[:, 0, 0].tolist()
-        for row, value, ((right,), (wrong,)) in zip(
-            logits[:, 0], measured, answers, strict=True
-        ):
-            expected = {
-                "logit difference": row[right] - row[wrong],
-                "probability": row.softmax(0)[right],
-                "rank": (row > row[right]).sum(),
-                "loss": F.cross_entropy(row, torch.tensor(right)),
-            }
-            assert value == pytest.approx(float(expected[metric]), abs=1e-5)
+        measured = targets.values(logits, batch.targets).flatten().tolist()
+        expected = [
+            metric_by_hand(metric, row, right, wrong)
+            for row, ((right,), (wrong,)) in zip(logits[:, 0], answers, strict=True)
+        ]
+        assert measured == pytest.approx(expected, abs=1e-5)
         better = -1 if metric in ("logit difference", "probability") else 1
-        errors = targets.each(logits, batch.targets)[:, 0, 0].tolist()
+        errors = targets.each(logits, batch.targets).flatten().tolist()
         assert errors == pytest.approx([better * value for value in measured])
-    right = task.targets.right(logits, batch.targets)[:, 0, 0].tolist()
-    assert right == [value > 0 for value in task.targets.values(logits, batch.targets)]
+    right = task.targets.right(logits, batch.targets)
+    differences = task.targets.values(logits, batch.targets)
+    assert torch.equal(right, differences > 0)
 
 
 def test_several_answers_count_together():
     targets = Answers(4, (((0, 1), (2,)),))
     logits = torch.tensor([[[0.0, 1.0, 2.0, 3.0]]])
-    value = targets.values(logits, torch.zeros(1, 1, 1, dtype=torch.long)).item()
-    assert value == pytest.approx(math.log(1 + math.e) - 2.0, abs=1e-5)
+    asked = torch.zeros(1, 1, 1, dtype=torch.long)
+    value = targets.values(logits, asked).item()
+    difference = math.log(1 + math.e) - 2.0
+    assert value == pytest.approx(difference, abs=1e-5)
     rank = Answers(4, (((0, 1), (2,)),), "rank")
-    assert rank.values(logits, torch.zeros(1, 1, 1, dtype=torch.long)).item() == 2
+    assert rank.values(logits, asked).item() == 2
     assert rank.smooth == targets
 
 
@@ -190,7 +222,8 @@ def test_files_hold_the_same_pairs(tmp_path, suffix):
     file = tmp_path / f"pairs{suffix}"
     several = {**PAIR, "wrong": [" John", " Paul"]}
     if suffix == ".jsonl":
-        file.write_text(f"{json.dumps(PAIR)}\n\n{json.dumps(several)}\n")
+        line, other_line = json.dumps(PAIR), json.dumps(several)
+        file.write_text(f"{line}\n\n{other_line}\n")
     else:
         head = "clean,corrupted,right,wrong"
         texts = f'"{PAIR["clean"]}","{PAIR["corrupted"]}", Mary'
@@ -202,14 +235,19 @@ def test_files_hold_the_same_pairs(tmp_path, suffix):
     assert len(pairs_in(file, count=1)) == 1
 
 
+def toml_of(table):
+    lines = [f"{name} = {json.dumps(value)}" for name, value in table.items()]
+    return "\n".join(lines)
+
+
 def test_a_file_of_templates_is_filled(tmp_path):
     file = tmp_path / "io.toml"
-    texts = "\n".join(f"{name} = {json.dumps(text)}" for name, text in TEMPLATE.items())
-    lists = "\n".join(f"{name} = {json.dumps(words)}" for name, words in LISTS.items())
+    texts = toml_of(TEMPLATE)
+    lists = toml_of(LISTS)
     file.write_text(f"{texts}\ncount = 20\nseed = 3\n[lists]\n{lists}\n")
-    assert [pair.clean for pair in pairs_in(file)] == [
-        pair.clean for pair in filled(TEMPLATE, LISTS, count=20, seed=3)
-    ]
+    from_file = [pair.clean for pair in pairs_in(file)]
+    expected = [pair.clean for pair in filled(TEMPLATE, LISTS, count=20, seed=3)]
+    assert from_file == expected
     assert len(pairs_in(file, count=17)) == 17
     twice = (
         f"count = 20\n[[template]]\n{texts}\n[[template]]\n{texts}\n[lists]\n{lists}"
@@ -242,7 +280,8 @@ def test_tokenizers_of_all_kinds_cut_alike(start):
     many = {"n_tokens": len(VOCABULARY)}
     by_transformers = Prompts.of(pairs, fast, **many)
     assert by_transformers == by_words
-    assert by_transformers.prompts[0].clean[0] == (0 if start else tokens_of("When")[0])
+    first_token = by_transformers.prompts[0].clean[0]
+    assert first_token == (0 if start else tokens_of("When")[0])
     assert Prompts.of(pairs, fast.backend_tokenizer, **many) == by_words
     function = Prompts.of(pairs, Words().encode, n_tokens=len(VOCABULARY), start="")
     assert function.prompts == Prompts.of(pairs, Words()).prompts
@@ -374,7 +413,7 @@ def test_marks_of_a_text_are_doubled_braces():
 
 def test_relations_by_tokens_are_there_in_corrupted_texts_too():
     task = prompts_of()
-    batch = task.sample(8, torch.Generator().manual_seed(0))
+    batch = drawn_from(task, 8)
     other = replace(batch, inputs=batch.corrupted)
     clean, corrupted = task.relations(batch), task.relations(other)
     assert clean.keys() == corrupted.keys()
