@@ -104,16 +104,16 @@ def sources_of(place: str) -> list[str]:
 
 
 CAPS = {
-    "src/headway": Cap(137133, 6.08, 0.032),
+    "src/headway": Cap(137151, 6.08, 0.032),
     "src/headway/*": Cap(4171, 5.94, 0.012),
     "src/headway/dynamics": Cap(2993, 5.61, 0.028),
     "src/headway/find": Cap(11218, 6.43, 0.103),
     "src/headway/judge": Cap(10673, 5.97, 0.059),
     "src/headway/models": Cap(12436, 6.14, 0.020),
-    "src/headway/programs": Cap(10481, 6.39, 0.029),
-    "src/headway/relations": Cap(7255, 7.06, 0.005),
+    "src/headway/programs": Cap(10491, 6.39, 0.029),
+    "src/headway/relations": Cap(7261, 7.06, 0.005),
     "src/headway/replace": Cap(12194, 6.17, 0.048),
-    "src/headway/report": Cap(19595, 5.93, 0.020),
+    "src/headway/report": Cap(19597, 5.93, 0.020),
     "src/headway/sweeps": Cap(4080, 5.73, 0.018),
     "src/headway/tasks": Cap(17152, 6.13, 0.032),
     "src/headway/terminal": Cap(5288, 5.96, 0.029),
@@ -121,8 +121,8 @@ CAPS = {
     "src/headway/training": Cap(13908, 5.83, 0.018),
     "src/headway/verbs": Cap(2300, 4.95, 0.038),
     "benchmarks": Cap(11067, 7.61, 0.131),
-    "tests": Cap(None, 6.88, 0.039),
-    "src/headway_experiments": Cap(69111, 6.54, 0.049),
+    "tests": Cap(None, 6.78, 0.041),
+    "src/headway_experiments": Cap(69116, 6.54, 0.049),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 
