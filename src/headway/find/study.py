@@ -453,8 +453,8 @@ def require_learnt(bench: Bench, threshold: float) -> None:
         each = zip(bench.hops, losses.tolist(), strict=True)
         by_hop = ", ".join(f"{hop} {loss:.3f}" for hop, loss in each)
         raise NoCircuitError(
-            f"there is no circuit to find at threshold {threshold:g}: "
-            f"the model's own loss is {mean:.3f} ({by_hop})"
+            f"there is no circuit to find at threshold {threshold:g}:"
+            f" the model's own loss is {mean:.3f} ({by_hop})"
         )
 
 

@@ -49,13 +49,13 @@ def evidence_lines(discovery: Discovery) -> list[str]:
     if discovery.circuit.paths:
         lines += path_table(discovery)
         lines += wrapped(
-            "exchanged: the cost of exchanging or cutting this path alone, as a "
-            "share of the"
-            " answers that exchanging every head changes, or of the loss that it adds"
+            "exchanged: the cost of exchanging or cutting this path alone,"
+            " as a share of the answers that exchanging every head changes,"
+            " or of the loss that it adds"
         )
         lines += wrapped(
-            f"cut: the {discovery.yardstick.metric} with this path cut and all other "
-            "heads replaced"
+            f"cut: the {discovery.yardstick.metric} with this path cut and all other"
+            " heads replaced"
         )
         if discovery.evidence.trials:
             lines += wrapped(
@@ -63,8 +63,8 @@ def evidence_lines(discovery: Discovery) -> list[str]:
             )
     lines += wrapped(flow_line(discovery))
     cost = (
-        f"{discovery.candidates} candidates at the cost of {discovery.forwards:.0f} "
-        "forward passes"
+        f"{discovery.candidates} candidates at the cost of {discovery.forwards:.0f}"
+        " forward passes"
     )
     if discovery.seconds is not None:
         cost += f", {discovery.seconds:.1f} s"
@@ -80,8 +80,8 @@ def without_paths(circuit: Circuit) -> str:
         names = enumerated(map(name_of, circuit.tabled_heads))
         brought = f"attention brings what tables of tokens and places say ({names})"
     return (
-        f"no head has a path: {brought}; the rest is computed position by "
-        "position, in MLPs"
+        f"no head has a path: {brought}; the rest is computed position by position,"
+        " in MLPs"
     )
 
 

@@ -399,8 +399,8 @@ def _weighed(name: str, given: Names) -> Expression | None:
     form = r"token (\d{1,9}) (\d{1,6}(?:\.\d{1,6})?)"
     if re.fullmatch(rf"{form}(, {form})*\)", listed) is None:
         raise HeadwayError(
-            f"relation = {name!r} is not allowed: weights come last, written as in "
-            f"{base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
+            f"relation = {name!r} is not allowed: weights come last,"
+            f" written as in {base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
         )
     by_token = list[tuple[int, float]]()
     for token, weight in re.findall(form, listed):

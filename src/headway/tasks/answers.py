@@ -30,8 +30,8 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
         asks = asked[:, :, i]
         if not asks.any():
             what = (
-                f"{hop} is never asked in {len(asked)} sequences: leave it out "
-                "of the targets"
+                f"{hop} is never asked in {len(asked)} sequences:"
+                " leave it out of the targets"
             )
             yield "hops", what
             continue
@@ -253,19 +253,17 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
         row, query = alone.nonzero()[0].tolist()
         share = alone.sum() / asks.sum()
         what = (
-            f"no relation has a key for {share:.0%} of the asked positions "
-            f"(query {query} of"
+            f"no relation has a key for {share:.0%} of the asked positions"
+            f" (query {query} of sequence {row}),"
+            " but their own may do: else add keys for them"
         )
-        what += f" sequence {row}), but their own may do: else add keys for them"
         yield "relations", what
     if not known.all():
         share = 1 - known.float().mean()
         what = (
-            f"{share:.0%} of the positions play no role and no path leads to "
-            "them, so that no"
-        )
-        what += (
-            " circuit can name heads that look there: give them one, if heads should"
+            f"{share:.0%} of the positions play no role and no path leads to them,"
+            " so that no circuit can name heads that look there:"
+            " give them one, if heads should"
         )
         yield "roles" if task.roles else "relations", what
 

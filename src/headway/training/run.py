@@ -162,8 +162,8 @@ class Run(Shown):
         loss = f"{self.task.targets.loss_name} {evaluation['val_loss']:.4f}"
         text = f"validation {loss} ({'  '.join(losses)}){accuracy_text(evaluation)}"
         return (
-            f"{text} after {evaluation['step']} steps, "
-            f"{duration(evaluation['seconds'])}"
+            f"{text} after {evaluation['step']} steps,"
+            f" {duration(evaluation['seconds'])}"
         )
 
     @classmethod
