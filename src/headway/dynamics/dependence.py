@@ -98,10 +98,10 @@ class Dependence(Finding):
         if self.until is not None:
             when += f" up to step {self.until}"
         lines = wrapped(
-            f"{len(self.clamped)} of {counted(len(self.circuit), 'path')}, each clamped"
-            f" {when} in a training of the same seed; free training took "
-            f"{self.free.steps}"
-            f" steps, clamped ones could take {self.most}."
+            f"{len(self.clamped)} of {counted(len(self.circuit), 'path')},"
+            f" each clamped {when} in a training of the same seed;"
+            f" free training took {self.free.steps} steps,"
+            f" clamped ones could take {self.most}."
         )
         lines.append("")
         rows = [["", "clamped", "loss", "learnt", "does not form"]]

@@ -37,17 +37,15 @@ def paths_table(timeline: "Timeline") -> list[str]:
         rows.append(row)
     lines = aligned(rows, "<<>><>")
     lines += wrapped(
-        "to half, to 0.5: the steps at which the attention along the path first "
-        "has half of its"
-        " final value, and passes 0.5; never, if it always stays below that"
+        "to half, to 0.5: the steps at which the attention along the path first has"
+        " half of its final value, and passes 0.5; never, if it always stays below that"
     )
     lines += wrapped(
         "knocked out: the loss with this attention set to zero, all else as it is"
     )
     lines += wrapped(
-        "needed: the step at which the rise of that loss is half of its largest; "
-        "never, if it"
-        " always rises by less than 0.02"
+        "needed: the step at which the rise of that loss is half of its largest; never,"
+        " if it always rises by less than 0.02"
     )
     return lines
 

@@ -80,8 +80,8 @@ def faults_of(folder: Path) -> list[str]:
         )
     for path in sorted(run.folder.rglob(".*.draft-*")):
         faults.append(
-            f"{path} was left by a writer that was stopped; the next to write "
-            "removes it"
+            f"{path} was left by a writer that was stopped;"
+            " the next to write removes it"
         )
     return list(dict.fromkeys(faults))
 
@@ -95,8 +95,8 @@ def missing_checkpoints(run: Run, last: int, is_done: bool) -> Iterator[str]:
     if named:
         more = ", …" if len(named) == NAMED else ""
         yield (
-            f"{run.folder}: the checkpoints of steps {', '.join(named)}{more} "
-            "are missing"
+            f"{run.folder}:"
+            f" the checkpoints of steps {', '.join(named)}{more} are missing"
         )
 
 
@@ -182,8 +182,8 @@ def unknown_relations(run: Run, findings: Findings) -> Iterator[str]:
         paths = sorted(set(paths_in(finding))) if finding is not None else []
         if odd := [path for path in paths if not is_known(path)]:
             yield (
-                f"{run.folder}: {kind.FILE}: {odd[0]} is along no relation of "
-                "the run's task"
+                f"{run.folder}: {kind.FILE}:"
+                f" {odd[0]} is along no relation of the run's task"
             )
 
 

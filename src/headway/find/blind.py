@@ -20,7 +20,7 @@ from heapq import nsmallest
 import torch
 
 from headway.find.fits import classes, weighed
-from headway.find.screen import Screen
+from headway.find.screen import Screen, Told
 from headway.models import attention_patterns
 from headway.relations.expressions import Expression, parse
 from headway.relations.tables import SEQUENCES, Tables
@@ -113,21 +113,23 @@ class Reader:
     """
 
     def __init__(self, bench: Bench, spared: Sequence[Head] | None):
-        self.bench, self.patterns = bench, bench.patterns
+        self.bench = bench
+        self.patterns = bench.patterns
         self.spared = spared
         idle = [] if spared is None else spared
         self.heads = [head for head in bench.heads if head not in idle]
         self.idle: dict[Head, Mechanism] = dict.fromkeys(idle, Mean())
         self.targets = bench.task.targets
         self.answers = bench.outputs([{}], slice(None))[0]
-        targets = bench.batch.targets
-        self.bits_of_answer = math.log2(max(2, self.targets.choices(targets)))
+        choices = self.targets.choices(bench.batch.targets)
+        self.bits_of_answer = math.log2(max(2, choices))
         self.part = slice(0, SCREENED)
         some = bench.batch.part(self.part)
         self.rows = measured_weights(bench.model, bench.task, some, self.heads)
         own = self.patterns.own[self.part]
         by_mean = own.minimum(self.patterns.means).sum(-1)
-        self.by_place = (by_mean * self.rows).sum((0, 3)) >= BY_PLACE
+        share_by_mean = (by_mean * self.rows).sum((0, 3))
+        self.by_place = share_by_mean >= BY_PLACE
         self.relations = edges_of(bench.task, bench.model, some).composed
         self.screens = {head: self.screen(head) for head in self.heads}
         self.candidates = {head: self.likely(head) for head in self.heads}
@@ -145,8 +147,10 @@ class Reader:
         if self.by_place[head]:
             seen = (average > 0).to(average.dtype)
             average = seen / seen.sum(-1, keepdim=True).clamp(min=1)
-        own, rows = self.patterns.own[self.part, *head], self.rows[:, *head]
-        return Screen(self.relations, own, average, rows, min(most, lost))
+        own = self.patterns.own[self.part, *head]
+        rows = self.rows[:, *head]
+        bits = min(most, lost)
+        return Screen(self.relations, own, average, rows, bits)
 
     def likely(self, head: Head) -> dict[Expression, float]:
         """The expressions to try, with the bits of their words and of the head's
@@ -155,27 +159,19 @@ class Reader:
         Those are the cheapest of one part and of several, and what is fitted to weights
         of tokens: a weight may tell little of the attention and much of the answers.
         """
-        layer, screen = head[0], self.screens[head]
+        layer = head[0]
+        screen = self.screens[head]
         simple = [*candidates(self.relations, layer), *classes(screen, layer)]
         told = screen.told(distinct(simple, self.relations, screen.matters))
         extended = screen.told(screen.extended(told))
-        averages = {parse("all so far")}
-        averages |= {told.expressions[number] for number in screen.best(told, WEIGHED)}
-        fitted = screen.told(
-            [fit for average in averages for fit in weighed(screen, average)]
-        )
-        likely = {
-            **screen.cheapest(told, TRIED),
-            **screen.cheapest(extended, TRIED),
-            **screen.cheapest(fitted, TRIED),
-        }
-        visible = {
-            expression: bits
-            for expression, bits in likely.items()
-            if self.patterns.has(str(expression))
-        }
+        fitted = screen.told(_weighed_best(screen, told))
+        visible = dict[Expression, float]()
+        for each in (told, extended, fitted):
+            for expression, bits in screen.cheapest(each, TRIED).items():
+                if self.patterns.has(str(expression)):
+                    visible[expression] = bits
         # Without rows that matter there is nothing to tell.
-        return visible or dict.fromkeys([parse("all so far")], 0.0)
+        return visible or {parse("all so far"): 0.0}
 
     def mechanism(self, head: Head, expression: Expression) -> Mechanism:
         """The mechanism of a head that looks at something."""
@@ -214,19 +210,20 @@ class Reader:
             kept += nsmallest(LIKELIEST, simple, key=by_attention.__getitem__)
             self.candidates[head] = {each: by_attention[each] for each in kept}
         lengths = self.lengths(head, chosen, slice(None), is_first)
-        least = min(lengths.values())
-        near = [each for each, length in lengths.items() if length <= least + MARGIN]
+        most = min(lengths.values()) + MARGIN
+        near = [each for each, length in lengths.items() if length <= most]
         return min(near, key=lambda each: each.price)
 
     def lengths(
         self, head: Head, chosen: Chosen, part: slice, is_first: bool
     ) -> dict[Expression, float]:
         """The lengths of a head's descriptions, with answers in some sequences."""
-        return {
-            expression: bits
-            + self.lost(head, self.mechanism(head, expression), chosen, part, is_first)
-            for expression, bits in self.candidates[head].items()
-        }
+        lengths = dict[Expression, float]()
+        for expression, bits in self.candidates[head].items():
+            mechanism = self.mechanism(head, expression)
+            lost = self.lost(head, mechanism, chosen, part, is_first)
+            lengths[expression] = bits + lost
+        return lengths
 
     def with_or_without(
         self, head: Head, words: Expression, chosen: Chosen
@@ -242,20 +239,29 @@ class Reader:
         if self.spared is None and not self.is_missed(head, mechanism, chosen):
             return Mean()
         lost = self.lost(head, mechanism, chosen)
-        without = {idle: self.lost(head, idle, chosen) for idle in (Mean(), NOTHING)}
+        by_mean = self.lost(head, Mean(), chosen)
+        by_zeros = self.lost(head, NOTHING, chosen)
         # What is lost by the words of others is not this head's.
         anyway = self.lost(head, Unchanged(), chosen)
         little = LITTLE * self.bench.sequences
-        most = max(without.values()) - anyway
+        most = max(by_mean, by_zeros) - anyway
         is_read = lost - anyway <= max(little, UNREAD * most)
         if is_read and self.is_told(head, words):
             return mechanism
-        left: dict[Mechanism, float] = {Mean(): without[Mean()]}
-        if not is_read and self.tables is not None:
-            table = Tabled(self.tables)
-            left[table] = self.lost(head, table, chosen)
-        least = min(left, key=left.__getitem__)
-        return least if left[least] <= lost else mechanism
+        instead, untold = self.without_words(head, chosen, by_mean, is_read)
+        return instead if untold <= lost else mechanism
+
+    def without_words(
+        self, head: Head, chosen: Chosen, by_mean: float, is_read: bool
+    ) -> tuple[Mechanism, float]:
+        """The mean pattern or, for a head that words do not read, a table, whichever
+        leaves less of the answers untold; and how much that is.
+        """
+        if is_read or self.tables is None:
+            return Mean(), by_mean
+        table = Tabled(self.tables)
+        by_table = self.lost(head, table, chosen)
+        return (table, by_table) if by_table < by_mean else (Mean(), by_mean)
 
     def is_missed(self, head: Head, mechanism: Mechanism, chosen: Chosen) -> bool:
         """True if a head's mean pattern or zeros are missed, compared with its words.
@@ -301,12 +307,14 @@ class Reader:
         that have another, and, for one answer of each sequence, its probabilities. Of
         some sequences it is as if all were like these.
         """
-        targets, answers = self.bench.batch.targets[part], self.answers[part]
+        targets = self.bench.batch.targets[part]
+        answers = self.answers[part]
         outputs = self.bench.outputs([chosen], part)[0]
         apart = self.targets.divergence(answers, outputs, targets).item()
         same = self.targets.same(outputs, answers, targets)
-        is_other = (self.targets.asked(targets) & ~same).flatten(1).any(1)
-        others = is_other.double().mean().item()
+        is_other = self.targets.asked(targets) & ~same
+        has_other = is_other.flatten(1).any(1)
+        others = has_other.double().mean().item()
         a_sequence = entropy(others) + others * self.bits_of_answer
         bits = self.bench.sequences * (a_sequence + apart / math.log(2))
         return bits if math.isfinite(bits) else math.inf
@@ -320,6 +328,15 @@ class Reader:
             attention = partial(attention_patterns, self.bench.model, more)
             self._tables = Tables(more, attention)
         return self._tables if self._tables.are_possible else None
+
+
+def _weighed_best(screen: Screen, told: Told) -> list[Expression]:
+    """The average of all keys and those that tell a head best, with weights of
+    tokens.
+    """
+    averages = {parse("all so far")}
+    averages |= {told.expressions[number] for number in screen.best(told, WEIGHED)}
+    return [fit for average in averages for fit in weighed(screen, average)]
 
 
 def entropy(share: float) -> float:

@@ -59,38 +59,70 @@ def found(
     """
     limit = yardstick.limits(bench)[-1]
     threshold = limit if yardstick.loss else (bench.loss() + limit) / 2
-    patterns, idle = bench.patterns, dict.fromkeys(bench.heads, Corrupted())
-    gains = _effects(bench, idle, Paths)
-    more = along_all(patterns.own - patterns.corrupted, patterns.relations)
-
-    def loss(paths: Sequence[AttentionPath]) -> float:
-        return bench.loss(Circuit.of(paths, idle))
-
-    tried: list[list[AttentionPath]] = []
-    for least, count in product(candidate_attention, COUNTS):
-        tried.append(_best(gains, more, least)[:count])
-        if loss(tried[-1]) < threshold:
-            break
-    chosen = min(tried, key=loss)
-    most = max(threshold, above(loss(chosen)))
-    for path in reversed(chosen):
-        fewer = [other for other in chosen if other != path]
-        chosen = fewer if loss(fewer) < most else chosen
+    search = _Search(bench)
+    chosen = search.best(threshold, candidate_attention)
+    most = max(threshold, above(search.loss(chosen)))
+    chosen = search.without_spare(chosen, most)
     for path in _needs(bench, chosen, candidate_attention[0]):
-        fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
-        if fits and loss([*chosen, path]) < most:
+        heads = {other.at for other in chosen}
+        fits = len(chosen) < MOST and path.at not in heads
+        if fits and search.loss([*chosen, path]) < most:
             chosen = [*chosen, path]
-    return Circuit.of(chosen, idle)
+    return Circuit.of(chosen, search.idle)
+
+
+class _Search:
+    """A search for paths that take the loss below a limit.
+
+    Args:
+        bench: with the model and its sequences.
+    """
+
+    def __init__(self, bench: Bench):
+        self.bench = bench
+        self.idle = dict.fromkeys(bench.heads, Corrupted())
+
+    def loss(self, paths: Sequence[AttentionPath]) -> float:
+        """The loss with all heads but those of some paths as in the corrupted
+        sequences.
+        """
+        return self.bench.loss(Circuit.of(paths, self.idle))
+
+    def best(
+        self, threshold: float, candidate_attention: Sequence[float]
+    ) -> list[AttentionPath]:
+        """The fewest paths by their effects that serve, else those of the least
+        loss.
+        """
+        patterns = self.bench.patterns
+        gains = _effects(self.bench, self.idle, Paths)
+        more = along_all(patterns.own - patterns.corrupted, patterns.relations)
+        tried = list[list[AttentionPath]]()
+        for least, count in product(candidate_attention, COUNTS):
+            paths = _best(gains, more, least)[:count]
+            tried.append(paths)
+            if self.loss(paths) < threshold:
+                break
+        return min(tried, key=self.loss)
+
+    def without_spare(
+        self, paths: list[AttentionPath], most: float
+    ) -> list[AttentionPath]:
+        """Some paths but for those without which the loss stays below a limit."""
+        chosen = paths
+        for path in reversed(paths):
+            fewer = [other for other in chosen if other != path]
+            if self.loss(fewer) < most:
+                chosen = fewer
+        return chosen
 
 
 def _best(effects: Effects, attention: Attention, least: float) -> list[AttentionPath]:
     """For every head the attended path of largest effect, the largest first."""
     best: dict[Head, AttentionPath] = {}
     for path in sorted(effects, key=lambda path: -effects[path]):
-        if (
-            effects[path] > 0
-            and attention[path.relation][path.layer][path.head] >= least
-        ):
+        along = attention[path.relation][path.layer][path.head]
+        if effects[path] > 0 and along >= least:
             best.setdefault(path.at, path)
     return list(best.values())
 
@@ -124,10 +156,10 @@ def _needs(
     looked = _Looked(bench, paths)
     lost = _effects(bench, {}, KnockOut, looked.log_odds)
     told = {path: effect for path, effect in lost.items() if looked.tells_apart(path)}
-    below = _best(told, bench.patterns.attention, least)
-    below = [path for path in below if path not in paths][:MOST]
-    shares = {path: looked.share_lost(path) for path in below}
-    needed = [path for path in below if shares[path] >= BRINGS]
+    best = _best(told, bench.patterns.attention, least)
+    below = [path for path in best if path not in paths]
+    shares = {path: looked.share_lost(path) for path in below[:MOST]}
+    needed = [path for path in shares if shares[path] >= BRINGS]
     return sorted(needed, key=lambda path: -shares[path])
 
 
@@ -140,7 +172,8 @@ class _Looked:
     """
 
     def __init__(self, bench: Bench, paths: Sequence[AttentionPath]):
-        self.bench, self.paths = bench, paths
+        self.bench = bench
+        self.paths = paths
         self.patterns = bench.patterns
 
     def cells(self, path: AttentionPath) -> Bool[Tensor, "sequence query key"]:
@@ -155,7 +188,10 @@ class _Looked:
 
     def log_odds(self, part: slice, _: Tensor, seen: Sequence[Tensor]) -> Tensor:
         """The log-odds of attention along all paths, in some sequences."""
-        attention = [self.along(seen[p.layer][:, p.head], p, part) for p in self.paths]
+        attention = list[Tensor]()
+        for path in self.paths:
+            of_head = seen[path.layer][:, path.head]
+            attention.append(self.along(of_head, path, part))
         return torch.stack(attention).logit(1e-6).sum()
 
     def tells_apart(self, path: AttentionPath) -> bool:
@@ -163,7 +199,8 @@ class _Looked:
         cells = self.cells(path)
         queries = cells.any(2).sum(1)
         keys = cells.any(1).sum(1)
-        return bool(((queries < 2) | (keys > 1)).any())
+        is_apart = (queries < 2) | (keys > 1)
+        return bool(is_apart.any())
 
     def share_lost(self, path: AttentionPath) -> float:
         """The share of the attention along all paths that is lost when one is cut."""
@@ -171,12 +208,11 @@ class _Looked:
         tap = tap_of(self.patterns, [cut], slice(None))
         seen = attention_patterns(self.bench.model, self.bench.batch.inputs, tap)
         self.bench.add_forwards(1.0)
-        every = slice(None)
-        left = sum(
-            self.along(seen[:, *path.at], path, every).item() for path in self.paths
-        )
-        attention = self.patterns.attention
-        whole = sum(
-            attention[path.relation][path.layer][path.head] for path in self.paths
-        )
-        return 1 - left / whole
+        left = list[float]()
+        whole = list[float]()
+        for path in self.paths:
+            left_along = self.along(seen[:, *path.at], path, slice(None))
+            left.append(left_along.item())
+            along = self.patterns.attention[path.relation]
+            whole.append(along[path.layer][path.head])
+        return 1 - sum(left) / sum(whole)

@@ -27,6 +27,9 @@ STEPS = 5
 MOST = 30
 """Heads that a circuit has at most."""
 
+COUNTS = (1, 2, 4, 8, 12, 16, 20, 25)
+"""Heads that are tried together, until the loss is below the limit."""
+
 MATTERS = 0.1
 """The least share of what a head does that must be done in a row with a path."""
 
@@ -49,7 +52,8 @@ def found(bench: Bench, yardstick: Yardstick) -> Circuit:
     effects = bench.effects(STEPS)
     limit = yardstick.limits(bench)[0]
     search = _Search(bench, limit, effects)
-    return search.circuit(search.rows_of(search.needed_heads()))
+    heads = search.needed_heads()
+    return search.circuit(search.rows_of(heads))
 
 
 class _Search:
@@ -62,10 +66,11 @@ class _Search:
     """
 
     def __init__(self, bench: ExchangedBench, limit: float, effects: Tensor):
-        self.bench, self.limit = bench, limit
-        self.by_head = {
-            head: effects[head[0], :, head[1]].double() for head in bench.heads
-        }
+        self.bench = bench
+        self.limit = limit
+        self.by_head = dict[Head, Tensor]()
+        for layer, head in bench.heads:
+            self.by_head[layer, head] = effects[layer, :, head].double()
         self.relations = bench.patterns.used_as("path")
         self.names_all = ANYWHERE in self.relations
 
@@ -73,26 +78,34 @@ class _Search:
         """The first heads by their effects that keep the loss below the limit, without
         those that can be spared.
         """
-        totals = {head: cells.sum().item() for head, cells in self.by_head.items()}
-        helping = [head for head in totals if totals[head] > 0]
-        ranked = sorted(helping, key=lambda head: -totals[head])[:MOST]
-        counts = [
-            count for count in (1, 2, 4, 8, 12, 16, 20, 25) if count < len(ranked)
-        ]
-        groups = [ranked[:count] for count in [*counts, len(ranked)]]
-        losses = self.bench.losses([self.whole(heads) for heads in groups])
-        serving = [
-            heads
-            for heads, loss in zip(groups, losses, strict=True)
-            if loss < self.limit
-        ]
-        chosen = serving[0] if serving else groups[losses.index(min(losses))]
-        most = max(self.limit, self.bench.loss(self.whole(chosen)) + 1e-6)
+        chosen = self.first_serving()
+        loss = self.bench.loss(self.whole(chosen))
+        most = max(self.limit, loss + 1e-6)
         for head in reversed(chosen):
             fewer = [other for other in chosen if other != head]
             if fewer and self.bench.loss(self.whole(fewer)) < most:
                 chosen = fewer
         return chosen
+
+    def first_serving(self) -> list[Head]:
+        """The first heads by their effects that keep the loss below the limit, else as
+        many as lose least.
+        """
+        ranked = self.ranked()
+        counts = [count for count in COUNTS if count < len(ranked)]
+        groups = [ranked[:count] for count in [*counts, len(ranked)]]
+        losses = self.bench.losses([self.whole(heads) for heads in groups])
+        for heads, loss in zip(groups, losses, strict=True):
+            if loss < self.limit:
+                return heads
+        least = losses.index(min(losses))
+        return groups[least]
+
+    def ranked(self) -> list[Head]:
+        """The heads that close some of the gap, the largest effect first."""
+        totals = {head: cells.sum().item() for head, cells in self.by_head.items()}
+        helping = [head for head in totals if totals[head] > 0]
+        return sorted(helping, key=lambda head: -totals[head])[:MOST]
 
     def whole(self, heads: Sequence[Head]) -> dict[Head, Mechanism]:
         """The model with all heads exchanged but these."""
@@ -112,7 +125,8 @@ class _Search:
         one after the other.
         """
         rows = {head: self.named(head) for head in heads}
-        aimed = max(self.limit, self.bench.loss(self.whole(heads)))
+        loss = self.bench.loss(self.whole(heads))
+        aimed = max(self.limit, loss)
         left_out = {head: self.left_out(head, rows[head]) for head in heads}
         for head in sorted(heads, key=lambda head: -left_out[head]):
             if not self.names_all or self.bench.loss(self.circuit(rows)) <= aimed:
@@ -129,32 +143,36 @@ class _Search:
         cells = self.by_head[head]
         least = MATTERS * cells.sum().item()
         names = set[str]()
-        roles = self.bench.task.roles
-        for role in roles:
-            whole = self.along(Relation.between(role, ANYWHERE), cells)
+        for role in self.bench.task.roles:
+            anywhere = Relation.between(role, ANYWHERE)
+            whole = self.along(anywhere, cells)
             if whole >= least:
                 names.add(self.best(role, cells, whole))
-        rest = cells.sum().item() - cells[self.kept(names)].sum().item()
-        if rest >= max(3 * least, 0.0) or not names:
-            others = [name for name in self.relations if "←" not in name]
-            ends = [name for name in others if name != ANYWHERE]
-            gains = {name: self.along(name, cells) for name in ends}
-            best = max(gains, key=gains.__getitem__)
-            is_named = gains[best] >= TELLS * rest or not self.names_all
-            names = names | {best if is_named else ANYWHERE}
+        in_named_rows = cells[self.kept(names)]
+        rest = cells.sum().item() - in_named_rows.sum().item()
+        is_much = rest >= max(3 * least, 0.0)
+        if is_much or not names:
+            names.add(self.best_of_others(cells, rest))
         return frozenset(names)
+
+    def best_of_others(self, cells: Tensor, rest: float) -> str:
+        """The relation of no role along which most comes; anywhere, if that is little
+        of the rest that no role names.
+        """
+        others = [name for name in self.relations if "←" not in name]
+        ends = [name for name in others if name != ANYWHERE]
+        gains = {name: self.along(name, cells) for name in ends}
+        best = max(gains, key=gains.__getitem__)
+        is_named = gains[best] >= TELLS * rest or not self.names_all
+        return best if is_named else ANYWHERE
 
     def best(self, role: str, cells: Tensor, whole: float) -> str:
         """The relation from a role along which most comes, if that is much of it all;
         of relations along which as much comes, the first.
         """
         anywhere = Relation.between(role, ANYWHERE)
-        starts = f"{role}←"
-        names = [
-            name
-            for name in self.relations
-            if name.startswith(starts) and name != anywhere
-        ]
+        from_role = [name for name in self.relations if name.startswith(f"{role}←")]
+        names = [name for name in from_role if name != anywhere]
         gains = {name: self.along(name, cells) for name in names}
         if not gains:
             return anywhere
@@ -175,10 +193,12 @@ class _Search:
         shape = next(iter(self.by_head.values())).shape
         kept = torch.zeros(shape, dtype=torch.bool)
         for name in names:
-            kept |= patterns.alone(name).any(2, keepdim=True).to(kept.device)
+            has_key = patterns.alone(name).any(2, keepdim=True)
+            kept |= has_key.to(kept.device)
         return kept
 
     def left_out(self, head: Head, names: frozenset[str]) -> float:
         """The work of a head in rows that its relations leave out."""
         cells = self.by_head[head]
-        return (cells.sum() - cells[self.kept({*names})].sum()).item()
+        kept = cells[self.kept({*names})]
+        return (cells.sum() - kept.sum()).item()

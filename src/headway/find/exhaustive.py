@@ -100,11 +100,10 @@ class MinimalCircuits(Finding):
     @property
     def core(self) -> tuple[AttentionPath, ...]:
         """The paths that all of these circuits have."""
-        return (
-            tuple(sorted(set.intersection(*map(set, self.circuits))))
-            if self.circuits
-            else ()
-        )
+        if not self.circuits:
+            return ()
+        in_all = set(self.circuits[0]).intersection(*self.circuits)
+        return tuple(sorted(in_all))
 
     @property
     def sentences(self) -> list[str]:
@@ -113,47 +112,56 @@ class MinimalCircuits(Finding):
         candidates = counted(len(self.candidates), "candidate path")
         sets = counted(self.judged, "set")
         took = "" if self.seconds is None else f", {self.seconds:.1f} s"
-        sentences = [
-            f"{circuits} among {candidates}: each is enough",
+        judged = (
             "judged with all else exchanged, and with the layers above any layer free:"
-            f" {sets} of paths, {self.sequences} sequences{took}",
-        ]
+            f" {sets} of paths, {self.sequences} sequences{took}"
+        )
         if self.complete:
-            sentences.append(
+            completeness = (
                 "complete: every set was judged, or ruled out by what was judged"
             )
         else:
-            sentences.append(
-                f"NOT complete: larger sets than those of {self.searched} paths "
-                "were not judged;"
-                " --most allows more"
+            completeness = (
+                f"NOT complete: larger sets than those of {self.searched} paths"
+                " were not judged; --most allows more"
             )
-        if not self.circuits:
-            return sentences
+        sentences = [
+            f"{circuits} among {candidates}: each is enough",
+            judged,
+            completeness,
+        ]
+        if self.circuits:
+            sentences += self._about_circuits()
+        return sentences
+
+    def _about_circuits(self) -> list[str]:
+        """The minimal circuits compared, in words."""
         smallest = counted(len(self.circuits[0]), "path")
         in_any = set[AttentionPath]().union(*self.circuits)
         judged = min(len(self.circuits), MOST_JUDGED)
-        sentences += [
+        sentences = [
             f"smallest: {smallest}; none is smaller",
             f"in all: {named(self.core)}; in any: {len(in_any)} paths",
             f"complete, with nothing spare, too: {len(self.right)} of {judged}",
         ]
-        if not any(set(circuit) == set(self.discovered) for circuit in self.circuits):
+        if not any(map(self._is_discovered, self.circuits)):
             sentences.append(
                 "the circuit that the search discovered is not one of them"
             )
         return sentences
 
+    def _is_discovered(self, circuit: Sequence[AttentionPath]) -> bool:
+        """True if the search discovered a circuit, too."""
+        return set(circuit) == set(self.discovered)
+
     def line_of(self, number: int) -> str:
         """One of the circuits, in words."""
         circuit = self.circuits[number]
-        line = (
-            f"{number + 1}: {counted(len(circuit), 'path')}, cost "
-            f"{self.costs[number]:.3f}"
-        )
+        paths = counted(len(circuit), "path")
+        line = f"{number + 1}: {paths}, cost {self.costs[number]:.3f}"
         if number in self.right:
             line += "; three yeses"
-        if set(circuit) == set(self.discovered):
+        if self._is_discovered(circuit):
             line += "; as discovered"
         rest = [path for path in circuit if path not in self.core]
         if rest:
@@ -182,12 +190,8 @@ class MinimalCircuits(Finding):
         count = len(self.costs)
         allowed = f"{len(self.circuits)}, one a circuit"
         require(count == len(self.circuits), "number of costs", count, allowed)
-        require(
-            {*self.right} <= {*range(count)},
-            "right",
-            self.right,
-            f"numbers below {count}",
-        )
+        are_numbers = {*self.right} <= {*range(count)}
+        require(are_numbers, "right", self.right, f"numbers below {count}")
 
 
 @computes_as_usual
@@ -240,7 +244,8 @@ def every_circuit(
         exchange = Exchange.among(subject.model, subject.task, drawn)
         bench = Bench(subject.model, subject.task, drawn.batch, known.ablation)
         every = _every(exchange, bench, known.circuit, most, watch)
-        every = replace(every, seconds=round(time.perf_counter() - started, 3))
+        seconds = round(time.perf_counter() - started, 3)
+        every = replace(every, seconds=seconds)
         if run is not None and discovery is None:
             run.save(every)
     return every
@@ -261,11 +266,7 @@ def _every(
     sets.sort(key=lambda paths: (len(paths), paths))
     circuits = told_apart(exchange, sets)
     whole = [Circuit.of(paths, search.idle) for paths in circuits]
-    right = [
-        number
-        for number, circuit in enumerate(whole[:MOST_JUDGED])
-        if not judge(exchange, circuit).broken
-    ]
+    right = _right_ones(exchange, whole[:MOST_JUDGED])
     costs = costs_of([circuit.mechanisms for circuit in whole])
     return MinimalCircuits(
         limit=LIMIT,
@@ -274,12 +275,22 @@ def _every(
         idle=Circuit(search.idle),
         circuits=tuple(circuits),
         costs=tuple(costs),
-        right=tuple(right),
+        right=right,
         judged=search.judged,
         searched=search.searched,
         discovered=tuple(known.paths),
         most=most,
     )
+
+
+def _right_ones(exchange: Exchange, circuits: Sequence[Circuit]) -> tuple[int, ...]:
+    """The numbers of the circuits that get three yeses."""
+    right = list[int]()
+    for number, circuit in enumerate(circuits):
+        judgement = judge(exchange, circuit)
+        if not judgement.broken:
+            right.append(number)
+    return tuple(right)
 
 
 def told_apart(
@@ -294,8 +305,8 @@ def told_apart(
         cells = list[tuple[Head, bytes]]()
         for head in heads_of(paths):
             names = [path.relation for path in paths if path.at == head]
-            marked = cells_of(exchange, names)
-            cells.append((head, marked.cpu().numpy().tobytes()))
+            marked = cells_of(exchange, names).cpu().numpy()
+            cells.append((head, marked.tobytes()))
         first.setdefault(tuple(cells), paths)
     return [*first.values()]
 
@@ -355,8 +366,10 @@ class Exhaustive:
         most: float = math.inf,
         watch: Callable[[int, int, int], None] = lambda *_: None,
     ):
-        self.losses, self.threshold = losses, threshold
-        self.most, self.watch = most, watch
+        self.losses = losses
+        self.threshold = threshold
+        self.most = most
+        self.watch = watch
         self.idle = reduce(Circuit.without, known.paths, known).mechanisms
         self.paths = sorted(set(candidates))
         self.choosing = {path.at for path in self.paths}
@@ -373,7 +386,8 @@ class Exhaustive:
         layers = sorted({path.layer for path in self.paths})
         with suppress(_TooManyError):
             for size in range(len(self.paths) + 1):
-                self.minimal += self._serving(self._sets(layers, size), None, size)
+                sets = self._sets(layers, size)
+                self.minimal += self._serving(sets, None, size)
                 self.searched = size
                 self.watch(size, self.judged, len(self.minimal))
                 if first and self.minimal:
@@ -403,7 +417,9 @@ class Exhaustive:
         key = len(layers), size
         if key not in self._lower:
             sets = self._sets(layers, size)
-            self._lower[key] = self._serving(sets, layers[-1], size) if layers else sets
+            if layers:
+                sets = self._serving(sets, layers[-1], size)
+            self._lower[key] = sets
         return self._lower[key]
 
     def _serving(
@@ -416,12 +432,11 @@ class Exhaustive:
         serving: list[Chosen] = []
         for start in range(0, len(sets), AT_ONCE):
             some = sets[start : start + AT_ONCE]
-            losses = self.losses(
-                [self.mechanisms(paths, above) for paths in some], limit
-            )
-            serving += [
-                paths for paths, loss in zip(some, losses, strict=True) if loss < limit
-            ]
+            replaced = [self.mechanisms(paths, above) for paths in some]
+            losses = self.losses(replaced, limit)
+            for paths, loss in zip(some, losses, strict=True):
+                if loss < limit:
+                    serving.append(paths)
             self.judged += len(some)
             self.watch(size, self.judged, len(self.minimal))
         return serving

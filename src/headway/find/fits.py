@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.find.screen import FEWEST, Screen
@@ -45,30 +45,41 @@ def classes(screen: Screen, layer: int) -> list[Expression]:
     these.
     """
     relations = screen.relations
-    if not relations.of_tokens or not 2 < len(relations.known) <= MANY:
+    has_few = 2 < len(relations.known) <= MANY
+    if not relations.of_tokens or not has_few:
         return []
     seen = screen.keys(Keys("all so far"))
     own = screen.own[:, : relations.length]
+    moves = (0, *MOVES.values()) if layer else (0,)
     expressions = list[Expression]()
-    for by in (0, *MOVES.values()) if layer else (0,):
+    for by in moves:
         tokens = _class(screen, own, seen, by)
         if tokens is not None:
-            all_of = Keys("token of {tokens}", (tokens,))
-            each = [all_of, *(Picked(which, all_of) for which in ENDS)]
-            expressions += [Moved(keys, by) for keys in each] if by else each
+            expressions += _of_class(tokens, by)
     return expressions
+
+
+def _of_class(tokens: Tokens, by: int) -> list[Expression]:
+    """All of some tokens and the last of them at either end, or what is next to
+    these.
+    """
+    all_of = Keys("token of {tokens}", (tokens,))
+    expressions = [all_of, *(Picked(which, all_of) for which in ENDS)]
+    if by == 0:
+        return expressions
+    return [Moved(keys, by) for keys in expressions]
 
 
 def _class(screen: Screen, own: Tensor, seen: Tensor, by: int) -> Tokens | None:
     """The tokens that get most, each as far as it may get some, so many places off."""
     known = own.new_tensor(screen.relations.known)
-    is_of = (screen.tokens[..., None] == known).to(own.dtype)
-    is_of = F.pad(is_of, (0, 0, by, -by))  # [row, key, token]
+    is_of = F.pad(_one_hot(screen.tokens, known), (0, 0, by, -by))
     went = torch.einsum("rk,rkt,r->t", own, is_of, screen.counts)
     could = torch.einsum("rk,rkt,r->t", seen, is_of, screen.counts)
     share = went / could.clamp(min=FEWEST)
     chosen = 2 * share >= share.max()
-    tokens = Tokens.of(known[chosen].long().tolist())
+    numbers = known[chosen].long().tolist()
+    tokens = Tokens.of(numbers)
     if chosen.all() or len(tokens.ranges) > RANGES:
         return None
     is_apart = share[~chosen].max() <= OUTSIDE * share.max()
@@ -96,7 +107,8 @@ def weighed(screen: Screen, expression: Expression) -> Iterator[Expression]:
     for token in query.unique().tolist():
         weights = _weights(screen, keys, query == token)
         part = For(expression, Tokens.of([token]))
-        part = Weighed(part, weights) if weights else part
+        if weights:
+            part = Weighed(part, weights)
         by_query = part if by_query is None else Else(part, by_query)
     if by_query is not None and by_query.parts > 2:
         yield by_query
@@ -108,18 +120,36 @@ def _weights(
     """The weights of tokens that count less as keys than those that count most."""
     known = screen.relations.known
     own = screen.own[among, : screen.relations.length]
-    counts, keys = screen.counts[among, None], keys[among].to(own.dtype)
-    of_known = screen.own.new_tensor(known)
-    is_of = (screen.tokens[among][..., None] == of_known).to(own.dtype)
+    is_of = _one_hot(screen.tokens[among], own.new_tensor(known))
+    keys = keys[among].to(own.dtype)
+    counts = screen.counts[among, None]
     weight = own.new_ones(len(known))
     for _ in range(ROUNDS):
-        total = (keys * (is_of @ weight)).sum(1, keepdim=True)
-        went = _by_token(own * keys * total * counts, is_of)
-        even = _by_token(keys * counts, is_of)
-        weight = torch.where(even > 0, went / even.clamp(min=FEWEST), 1.0)
-        weight = weight / weight.max().clamp(min=FEWEST)
+        weight = _fitted_anew(weight, own, keys, is_of, counts)
     each = zip(known, weight.clamp(min=1e-3).tolist(), strict=True)
     return tuple((token, round(x, 3)) for token, x in each if x < 1 - EVEN)
+
+
+def _fitted_anew(
+    weight: Float[Tensor, " token"],
+    own: Float[Tensor, "row key"],
+    keys: Float[Tensor, "row key"],
+    is_of: Float[Tensor, "row key token"],
+    counts: Float[Tensor, "row one"],
+) -> Float[Tensor, " token"]:
+    """The weights of tokens after one round more of fitting, the largest 1."""
+    total = (keys * (is_of @ weight)).sum(1, keepdim=True)
+    went = _by_token(own * keys * total * counts, is_of)
+    even = _by_token(keys * counts, is_of)
+    fitted = torch.where(even > 0, went / even.clamp(min=FEWEST), 1.0)
+    return fitted / fitted.max().clamp(min=FEWEST)
+
+
+def _one_hot(
+    tokens: Int[Tensor, "row key"], known: Float[Tensor, " token"]
+) -> Float[Tensor, "row key token"]:
+    """1 where a key is a token that is known, by its number, else 0."""
+    return (tokens[..., None] == known).to(known.dtype)
 
 
 def _by_token(

@@ -61,10 +61,11 @@ class Gap:
 
     def share(self, exchanged: float) -> float | None:
         """The share of the gap that is lost by an exchange; None if there is none."""
-        least = LEAST * max(abs(self.clean[self.metric]), LEAST)
+        clean = self.clean[self.metric]
+        least = LEAST * max(abs(clean), LEAST)
         if abs(self.size) < least:
             return None
-        return (self.clean[self.metric] - exchanged) / self.size
+        return (clean - exchanged) / self.size
 
     def __str__(self):
         said = (
@@ -74,17 +75,23 @@ class Gap:
         )
         rows = [["", "clean", "corrupted"]]
         for name, value in self.clean.items():
-            rows.append([name, f"{value:.3f}", f"{self.corrupted[name]:.3f}"])
-        lines = [*wrapped(said), *aligned(rows, "<>>")]
-        heads, attention = self.share(self.heads), self.share(self.attention)
+            corrupted = self.corrupted[name]
+            rows.append([name, f"{value:.3f}", f"{corrupted:.3f}"])
+        lines = [*wrapped(said), *aligned(rows, "<>>"), *wrapped(self._carried)]
+        return "\n".join(lines)
+
+    @property
+    def _carried(self) -> str:
+        """What heads carry of the gap, in words."""
+        heads = self.share(self.heads)
+        attention = self.share(self.attention)
         if heads is None or attention is None:
-            return "\n".join([*lines, *wrapped("there is no gap to explain")])
-        carried = (
+            return "there is no gap to explain"
+        return (
             f"of the gap of {self.size:.3f} heads carry {heads:.0%} (what all of them"
             " carry exchanged); where they look alone, on clean values,"
             f" {attention:.0%}"
         )
-        return "\n".join([*lines, *wrapped(carried)])
 
 
 @dataclass(frozen=True)
@@ -129,25 +136,35 @@ def gap_of(model: Any, task: Task, sequences: int = 64, seed: int = 0) -> Gap:
     """
     targets = _answers(task)
     bench = bench_of(model, task, sequences, seed)
-    outputs = bench.exchange.outputs_of
     wanted = bench.batch.targets
-    likeliest = Answers(targets.vocabulary, targets.tokens, "rank")
-    ranks = likeliest.values(outputs[OWN], wanted)
-    asked = targets.asked(wanted)
-    every = dict.fromkeys(bench.heads, Exchanged())
-    looking = dict.fromkeys(bench.heads, Corrupted())
-    sign = -targets.measure.sign
-    heads, attention = bench.losses([every, looking])
+    clean = bench.exchange.outputs_of[OWN]
+    corrupted = bench.exchange.outputs_of[PARTNER]
+    right, likeliest = _shares_right(targets, clean, wanted)
+    heads, attention = _with_all_exchanged(bench, targets)
     return Gap(
-        targets.metric,
-        bench.sequences,
-        targets.right(outputs[OWN], wanted)[asked].float().mean().item(),
-        (ranks[asked] == 0).float().mean().item(),
-        _every_metric(targets, outputs[OWN], wanted),
-        _every_metric(targets, outputs[PARTNER], wanted),
-        sign * heads,
-        sign * attention,
+        metric=targets.metric,
+        pairs=bench.sequences,
+        right=right,
+        likeliest=likeliest,
+        clean=_every_metric(targets, clean, wanted),
+        corrupted=_every_metric(targets, corrupted, wanted),
+        heads=heads,
+        attention=attention,
     )
+
+
+def _shares_right(
+    targets: Answers, outputs: Tensor, wanted: Tensor
+) -> tuple[float, float]:
+    """The share of prompts of which the right answer is likelier than the wrong one,
+    and of which it is the likeliest of all tokens.
+    """
+    asked = targets.asked(wanted)
+    is_right = targets.right(outputs, wanted)[asked]
+    by_rank = Answers(targets.vocabulary, targets.tokens, "rank")
+    ranks = by_rank.values(outputs, wanted)
+    is_likeliest = ranks[asked] == 0
+    return is_right.float().mean().item(), is_likeliest.float().mean().item()
 
 
 def _answers(task: Task) -> Answers:
@@ -158,6 +175,17 @@ def _answers(task: Task) -> Answers:
     return targets
 
 
+def _with_all_exchanged(bench: ExchangedBench, targets: Answers) -> tuple[float, float]:
+    """The metric with what all heads carry exchanged, and with their attention alone
+    exchanged.
+    """
+    every = dict.fromkeys(bench.heads, Exchanged())
+    looking = dict.fromkeys(bench.heads, Corrupted())
+    heads, attention = bench.losses([every, looking])
+    sign = -targets.measure.sign
+    return sign * heads, sign * attention
+
+
 def _every_metric(
     targets: Answers, outputs: Tensor, wanted: Tensor
 ) -> dict[str, float]:
@@ -166,7 +194,8 @@ def _every_metric(
     means = dict[str, float]()
     for name in METRICS:
         measure = Answers(targets.vocabulary, targets.tokens, name)
-        means[name] = measure.values(outputs, wanted)[asked].mean().item()
+        values = measure.values(outputs, wanted)
+        means[name] = values[asked].mean().item()
     return means
 
 
@@ -189,12 +218,15 @@ def cuts_of(bench: ExchangedBench, heads: Iterable[Head]) -> list[HeadCut]:
     several = list(heads)
     candidates = [{head: Exchanged()} for head in several]
     own, *cut = bench.errors([{}, *candidates]).mean(2)
-    lost = [_cut(head, errors - own) for head, errors in zip(several, cut, strict=True)]
-    return sorted(lost, key=lambda one: -one.lost)
+    cuts = list[HeadCut]()
+    for head, errors in zip(several, cut, strict=True):
+        cuts.append(_cut(head, errors - own))
+    return sorted(cuts, key=lambda head_cut: -head_cut.lost)
 
 
 def _cut(head: Head, lost: Float[Tensor, " sequence"]) -> HeadCut:
     """The mean of what is lost, with its interval."""
     mean = lost.mean().item()
-    off = 1.96 * lost.double().std().item() / len(lost) ** 0.5
+    deviation = lost.double().std().item()
+    off = 1.96 * deviation / len(lost) ** 0.5
     return HeadCut(head, mean, (mean - off, mean + off))

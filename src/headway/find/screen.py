@@ -11,7 +11,7 @@ and that of `one for some tokens, else another` a sum over the query's tokens. A
 are priced at once, before any is evaluated.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -92,8 +92,10 @@ class Screen(AttentionRows):
         super().__init__(relations, own, rows)
         self.bits = bits
         average = average.expand_as(own[0])[self.query].float()
-        n_keys = (average > 0).sum(1, keepdim=True).clamp(min=1)
-        self.average = SURE * average + (1 - SURE) / n_keys * (average > 0)
+        is_attended = average > 0
+        n_keys = is_attended.sum(1, keepdim=True).clamp(min=1)
+        even = (1 - SURE) / n_keys * is_attended
+        self.average = SURE * average + even
         self.entropy = _information(self.own, self.own)
 
     @cached_property
@@ -125,7 +127,8 @@ class Screen(AttentionRows):
     def price(self, told: Told) -> Float[Tensor, " expression"]:
         """The bits of each expression and of the attention under it."""
         by_group = told.costs @ self.groups  # [expression, share, group]
-        return self.bits * by_group.amin(1).sum(1) + self._words(told.expressions)
+        attention = by_group.amin(1).sum(1)
+        return self.bits * attention + self._words(told.expressions)
 
     def _words(self, expressions: Sequence[Expression]) -> Float[Tensor, " each"]:
         return self.counts.new_tensor([each.price for each in expressions])
@@ -145,23 +148,21 @@ class Screen(AttentionRows):
         self, keys: Float[Tensor, "some key"], within: Bool[Tensor, " row"]
     ) -> Float[Tensor, "share some"]:
         """The bits of some rows, given the weights of keys."""
-        own, average = self.own[within], self.average[within]
+        own = self.own[within]
+        average = self.average[within]
+        entropy = self.entropy[within]
         beyond = own.shape[1] - keys.shape[1]  # keys that are no position, as a sink
         keys = torch.nn.functional.pad(keys, (0, beyond))
-        total = keys.sum(1, keepdim=True)
-        even = keys / total.clamp(min=FEWEST)
-        has_key = total > 0
-        told = [
-            torch.where(has_key, share * even + (1 - share) * average, average)
-            for share in SHARES
-        ]
-        entropy = self.entropy[within]
-        return torch.stack([entropy - _information(own, mixture) for mixture in told])
+        costs = list[Tensor]()
+        for mixture in _mixtures(keys, average):
+            costs.append(entropy - _information(own, mixture))
+        return torch.stack(costs)
 
     def best(self, told: Told, count: int) -> list[int]:
         """The numbers of the cheapest expressions."""
         price = self.price(told)
-        return price.topk(min(count, len(price)), largest=False).indices.tolist()
+        cheapest = price.topk(min(count, len(price)), largest=False)
+        return cheapest.indices.tolist()
 
     def cheapest(self, told: Told, count: int) -> dict[Expression, float]:
         """The cheapest expressions, with the bits of words and attention."""
@@ -177,38 +178,68 @@ class Screen(AttentionRows):
         """Expressions of more parts that may be cheaper than any of one part."""
         if not told.expressions:
             return []
-        firsts = self.best(told, BEST)
+        firsts = [told.expressions[number] for number in self.best(told, BEST)]
         expressions = [
             *self._with_else(told),
             *self._by_query(told),
-            *self._with_rest([told.expressions[number] for number in firsts]),
+            *_with_rest(firsts),
         ]
         expressions.sort(key=lambda each: each.price)
         return distinct(expressions, self.relations, self.matters)
 
     def _with_else(self, told: Told) -> list[Expression]:
         """Pairs with an `else`, the cheapest."""
-        saved = (self.entropy - _information(self.own, self.average)) - told.costs
-        gain = ((saved * told.has_key[:, None]) @ self.counts).amax(1)
-        value = self.bits * gain - self._words(told.expressions)
-        firsts = value.topk(min(FIRSTS, len(value))).indices
-        has_key = told.has_key[firsts]
-        own_rows = (has_key[:, None] * told.costs[firsts]) @ self.groups
         words = self._words(told.expressions)
-        both = list[Tensor]()
-        for number, first in enumerate(firsts.tolist()):
-            left = ~has_key[number][:, None] * self.groups
-            bits = (own_rows[number] + told.costs @ left).amin(1).sum(1)
-            # An `else` that is never asked adds nothing.
-            asks = (told.has_key & ~has_key[number]).any(1)
-            bits = self.bits * bits + words + words[first]
-            both.append(bits.where(asks, torch.inf))
+        firsts = self._firsts(told, words)
+        bits = self._bits_with_else(told, words, firsts)
+        cheapest = _best_of_each(bits, OTHERS)
         known = told.expressions
-        cheapest = _best_of_each(torch.stack(both), OTHERS)
         return [
-            Else(known[firsts[first]], known[other])
-            for first, other in _cheapest(cheapest, PROPOSED)
+            Else(known[firsts[number]], known[other])
+            for number, other in _cheapest(cheapest, PROPOSED)
         ]
+
+    def _firsts(self, told: Told, words: Float[Tensor, " expression"]) -> list[int]:
+        """The numbers of the expressions that save most in rows where they have a
+        key.
+        """
+        by_average = self.entropy - _information(self.own, self.average)
+        saved = (by_average - told.costs) * told.has_key[:, None]
+        gain = (saved @ self.counts).amax(1)
+        value = self.bits * gain - words
+        return value.topk(min(FIRSTS, len(value))).indices.tolist()
+
+    def _bits_with_else(
+        self, told: Told, words: Float[Tensor, " expression"], firsts: list[int]
+    ) -> Float[Tensor, "first expression"]:
+        """The bits of some expressions, each with every other as its `else`."""
+        has_key = told.has_key[firsts]
+        in_own_rows = (has_key[:, None] * told.costs[firsts]) @ self.groups
+        both = list[Tensor]()
+        for number, first in enumerate(firsts):
+            attention = self._with_any_else(told, has_key[number], in_own_rows[number])
+            both.append(attention + words + words[first])
+        return torch.stack(both)
+
+    def _with_any_else(
+        self,
+        told: Told,
+        has_key: Bool[Tensor, " row"],
+        in_own_rows: Float[Tensor, "share group"],
+    ) -> Float[Tensor, " expression"]:
+        """The bits of attention under one expression with every other as its `else`.
+
+        Args:
+            told: the others.
+            has_key: the rows in which the one has a key.
+            in_own_rows: its costs there.
+        """
+        rows_left = ~has_key[:, None] * self.groups
+        by_group = in_own_rows + told.costs @ rows_left
+        bits = self.bits * by_group.amin(1).sum(1)
+        # An `else` that is never asked adds nothing.
+        is_asked = (told.has_key & ~has_key).any(1)
+        return bits.where(is_asked, torch.inf)
 
     def _by_query(self, told: Told) -> list[Expression]:
         """Two or three expressions, each for queries of some tokens."""
@@ -216,30 +247,63 @@ class Screen(AttentionRows):
             return []
         tokens = self.query_tokens.unique()
         likely = self.best(told, 2 * PROPOSED)
-        by_token = self.bits * (told.costs[likely] @ self.groups).amin(1)
         known = [told.expressions[number] for number in likely]
         words = self._words(known)
-        both = by_token[:, None].minimum(by_token).sum(2) + words[:, None] + words
-        # A split must tell more of the attention than each of its parts alone.
-        alone = by_token.sum(1) + words
-        both = both.where(both < alone.minimum(alone[:, None]), torch.inf)
+        by_token = self.bits * (told.costs[likely] @ self.groups).amin(1)
         expressions = list[Expression]()
-        for pair in _cheapest(both, PROPOSED):
+        for pair in _cheapest(_split_in_two(by_token, words), PROPOSED):
             expressions += _split(by_token, tokens, pair, known)
-            rest = by_token[list(pair)].amin(0).minimum(by_token).sum(1) + words
-            third = int(rest.argmin())
+            third = _third(by_token, words, pair)
             expressions += _split(by_token, tokens, (*pair, third), known)
         return expressions
 
-    def _with_rest(self, firsts: Sequence[Expression]) -> list[Expression]:
-        """Expressions together with a place to rest at."""
-        also = [parse(name) for name in ALSO]
-        both = Both(also[1], also[0])
-        return [
-            Both(first, rest)
-            for first, rest in product(firsts, [*also, both])
-            if isinstance(first, Expression) and str(first) not in ALSO
-        ]
+
+def _mixtures(
+    keys: Float[Tensor, "row key"], average: Float[Tensor, "row key"]
+) -> Iterator[Float[Tensor, "row key"]]:
+    """The attention that keys tell, for each share of it that they may have.
+
+    Rows without a key are told by the average alone.
+    """
+    total = keys.sum(1, keepdim=True)
+    even = keys / total.clamp(min=FEWEST)
+    has_key = total > 0
+    for share in SHARES:
+        mixed = share * even + (1 - share) * average
+        yield torch.where(has_key, mixed, average)
+
+
+def _with_rest(firsts: Sequence[Expression]) -> list[Expression]:
+    """Expressions together with a place to rest at."""
+    first_position, own_position = (parse(name) for name in ALSO)
+    places = [first_position, own_position, Both(own_position, first_position)]
+    others = [first for first in firsts if str(first) not in ALSO]
+    return [Both(first, place) for first, place in product(others, places)]
+
+
+def _split_in_two(
+    by_token: Float[Tensor, "expression token"], words: Float[Tensor, " expression"]
+) -> Float[Tensor, "expression expression"]:
+    """The bits of two expressions, of which each query's token has the cheaper one.
+
+    Infinite where that tells no more of the attention than one of the two alone.
+    """
+    attention = by_token[:, None].minimum(by_token).sum(2)
+    both = attention + words[:, None] + words
+    alone = by_token.sum(1) + words
+    cheaper_alone = alone.minimum(alone[:, None])
+    return both.where(both < cheaper_alone, torch.inf)
+
+
+def _third(
+    by_token: Float[Tensor, "expression token"],
+    words: Float[Tensor, " expression"],
+    pair: tuple[int, int],
+) -> int:
+    """The number of the expression that tells most beside two others."""
+    least = by_token[list(pair)].amin(0)
+    bits = least.minimum(by_token).sum(1) + words
+    return int(bits.argmin())
 
 
 def _information(own: Tensor, told: Tensor) -> Float[Tensor, " row"]:
@@ -257,7 +321,8 @@ def _best_of_each(bits: Float[Tensor, "a b"], count: int) -> Float[Tensor, "a b"
 def _cheapest(bits: Float[Tensor, "a b"], count: int) -> list[tuple[int, int]]:
     """The places of the smallest numbers."""
     least = bits.flatten().topk(min(count, bits.numel()), largest=False)
-    finite = least.indices[least.values.isfinite()].tolist()
+    is_finite = least.values.isfinite()
+    finite = least.indices[is_finite].tolist()
     return [divmod(place, bits.shape[1]) for place in finite]
 
 
@@ -275,11 +340,13 @@ def _split(
     best = by_token[chosen].argmin(0)
     parts = list[tuple[Expression, list[int]]]()
     for number, expression in enumerate(chosen):
-        parts.append((known[expression], tokens[best == number].tolist()))
-    parts = sorted((part for part in parts if part[1]), key=lambda part: len(part[1]))
+        its_tokens = tokens[best == number].tolist()
+        if its_tokens:
+            parts.append((known[expression], its_tokens))
+    parts.sort(key=lambda part: len(part[1]))
     if len(parts) < 2:
         return []
-    *conditional, (last, _) = parts
-    for expression, of in reversed(conditional):
-        last = Else(For(expression, Tokens.of(of)), last)
-    return [last]
+    *conditional, (split, _) = parts
+    for part, its_tokens in reversed(conditional):
+        split = Else(For(part, Tokens.of(its_tokens)), split)
+    return [split]

@@ -19,6 +19,7 @@ attending freely.
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import combinations, product
 
@@ -86,29 +87,74 @@ def search(
     every = First(bench, bench.sequences)
     limit = max(MARGIN * threshold, (every.loss() + threshold) / 2)
     draft_limit = max(DRAFT_MARGIN * threshold, (few.loss() + threshold) / 2)
-    searched = [head for head in bench.heads if head not in (spared or ())]
-    needed, plain = ((), PLAIN) if spared is None else (searched, ())
+    scope = Scope.of(bench, spared)
+    circuit = drafted(few, scope, draft_limit, among, candidate_attention)
+    # What fewer relations drafted may be mended by all of them.
+    most_paths = scope.candidates(among[-1], min(candidate_attention))
+    for judge, most in ((few, draft_limit), (every, limit)):
+        circuit = mended(judge, circuit, most_paths, most, scope.plain)
+        most = max(most, above(worst_of(judge, circuit)))
+        pairs = judge is every
+        circuit = simplify(judge, circuit, most, pairs, scope.plain, scope.needed)
+    return circuit
 
-    def candidates(names: Sequence[str], least: float) -> Candidates:
-        by_head = candidate_paths(bench, names, least)
-        return {head: by_head[head] for head in searched}
 
+@dataclass(frozen=True)
+class Scope:
+    """What a search may choose from.
+
+    Attributes:
+        bench: with the model.
+        heads: that may have paths.
+        needed: heads of which each keeps a path.
+        plain: mechanisms without a path that a head may get.
+    """
+
+    bench: Bench
+    heads: Sequence[Head]
+    needed: Collection[Head]
+    plain: Sequence[Mechanism]
+
+    @classmethod
+    def of(cls, bench: Bench, spared: Collection[Head] | None) -> "Scope":
+        """All but the heads that can be spared; None if that is not known of any."""
+        if spared is None:
+            return cls(bench, bench.heads, (), PLAIN)
+        heads = [head for head in bench.heads if head not in spared]
+        return cls(bench, heads, heads, ())
+
+    def candidates(self, names: Sequence[str], least: float) -> Candidates:
+        """The relations that each head may follow (see `candidate_paths`)."""
+        by_head = candidate_paths(self.bench, names, least)
+        return {head: by_head[head] for head in self.heads}
+
+
+def drafted(
+    few: First,
+    scope: Scope,
+    limit: float,
+    among: Sequence[Sequence[str]],
+    candidate_attention: Sequence[float],
+) -> Circuit:
+    """A circuit of the first relations among which one serves, else of the least loss.
+
+    Args:
+        few: judges it.
+        scope: what it may have.
+        limit: the loss to stay below.
+        among: the relations that heads may follow, tried in order.
+        candidate_attention: see `search`.
+    """
     drafts = list[Circuit]()
     for names in among:
-        sets = (candidates(names, least) for least in candidate_attention)
-        best = proposed(few, sets, draft_limit)
-        most_paths = candidates(names, min(candidate_attention))
-        drafts.append(mended(few, best, most_paths, draft_limit, plain))
-        if worst_of(few, drafts[-1]) < draft_limit:
+        sets = (scope.candidates(names, least) for least in candidate_attention)
+        best = proposed(few, sets, limit)
+        most_paths = scope.candidates(names, min(candidate_attention))
+        draft = mended(few, best, most_paths, limit, scope.plain)
+        drafts.append(draft)
+        if worst_of(few, draft) < limit:
             break
-    circuit = min(drafts, key=partial(worst_of, few))
-    # What fewer relations drafted may be mended by all of them.
-    most_paths = candidates(among[-1], min(candidate_attention))
-    for judge, most in ((few, draft_limit), (every, limit)):
-        circuit = mended(judge, circuit, most_paths, most, plain)
-        most = max(most, above(worst_of(judge, circuit)))
-        circuit = simplify(judge, circuit, most, judge is every, plain, needed)
-    return circuit
+    return min(drafts, key=partial(worst_of, few))
 
 
 def proposed(few: First, sets: Iterable[Candidates], limit: float) -> Circuit:
@@ -121,8 +167,9 @@ def proposed(few: First, sets: Iterable[Candidates], limit: float) -> Circuit:
     """
     circuits = list[Circuit]()
     for candidates in sets:
-        circuits.append(propose(few, candidates, limit))
-        if worst_of(few, circuits[-1]) < limit:
+        circuit = propose(few, candidates, limit)
+        circuits.append(circuit)
+        if worst_of(few, circuit) < limit:
             break
     return min(circuits, key=partial(worst_of, few))
 
@@ -136,9 +183,9 @@ def twice(
     """
     used = {layer for (layer, _), mechanism in circuit.in_order if is_freed(mechanism)}
     last = max(used, default=-1)
-    layers = [lowest, *(layer for layer in sorted(used) if lowest < layer < last)]
+    between = [layer for layer in sorted(used) if lowest < layer < last]
     below = circuit if rows is None else circuit.filled(rows)
-    free = [free_above(below, layer) for layer in layers]
+    free = [free_above(below, layer) for layer in (lowest, *between)]
     return [circuit, *filter(None, free)]
 
 
@@ -162,7 +209,8 @@ def losses_twice(
     """
     from_layer = [-1] * len(circuits) if lowest is None else lowest
     layered = [*zip(circuits, from_layer, strict=True)]
-    losses = bench.worst([twice(circuit, layer) for circuit, layer in layered], limit)
+    both = [twice(circuit, layer) for circuit, layer in layered]
+    losses = bench.worst(both, limit)
     if bench.free_rows is None:
         return losses
     # The other fill matters where the loss is not below the limit, or there is none.
@@ -199,7 +247,9 @@ def mended(
     while loss >= threshold:
         tried = likeliest_changes(bench, circuit, candidates, plain)
         missing = loss - threshold
-        limit = loss - WORTHWHILE * missing if missing < math.inf else math.inf
+        limit = math.inf
+        if missing < math.inf:
+            limit = loss - WORTHWHILE * missing
         better = first_better(bench, circuit, tried, limit)
         if better is None:
             break
@@ -238,9 +288,8 @@ def first_better(
 ) -> tuple[Circuit, float] | None:
     """The circuit after the best of the first changes below a limit, and its loss."""
     for start in range(0, len(tried), LIKELIEST):
-        changed = [
-            circuit.replacing(*change) for change in tried[start : start + LIKELIEST]
-        ]
+        likeliest = tried[start : start + LIKELIEST]
+        changed = [circuit.replacing(*change) for change in likeliest]
         losses = losses_twice(bench, changed, limit)
         least = min(losses)
         if least < math.inf:
@@ -333,8 +382,10 @@ def simplest(
 
 def longest(most: int, holds: Callable[[int], bool]) -> int:
     """The largest n up to `most` for which a monotone condition holds."""
+    if holds(most):
+        return most
     fewer = range(1, most)
-    return most if holds(most) else bisect_left(fewer, True, key=lambda n: not holds(n))
+    return bisect_left(fewer, True, key=lambda n: not holds(n))
 
 
 def simplify(
@@ -412,22 +463,28 @@ def possible_steps(
 
     Steps after which a needed head has no path are none of them.
     """
+    after = circuits_after(circuit, steps, needed)
+    # Nothing below the lowest change moves: heads are free above it alone.
+    lowest = [min(path.layer for path in paths) for paths, _ in after]
+    losses = losses_twice(bench, [*after.values()], threshold, lowest)
+    by_step = dict(zip(after, losses, strict=True))
+    possible = [step for step, loss in by_step.items() if loss < math.inf]
+    return sorted(possible, key=by_step.__getitem__)
+
+
+def circuits_after(
+    circuit: Circuit, steps: Sequence[Step], needed: Collection[Head]
+) -> dict[Step, Circuit]:
+    """The circuit after each of some steps that changes it and leaves needed heads a
+    path.
+    """
     kept = {head for head in needed if head in circuit.useful_heads}
     after = dict[Step, Circuit]()
     for step in steps:
         changed = taken(circuit, step)
         if changed != circuit and kept <= {*changed.useful_heads}:
             after[step] = changed
-    # Nothing below the lowest change moves: heads are free above it alone.
-    lowest = [min(path.layer for path in paths) for paths, _ in after]
-    losses = losses_twice(bench, [*after.values()], threshold, lowest)
-    judged = [
-        (loss, step)
-        for loss, step in zip(losses, after, strict=True)
-        if loss < math.inf
-    ]
-    judged.sort(key=lambda pair: pair[0])
-    return [step for _, step in judged]
+    return after
 
 
 def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
@@ -450,12 +507,14 @@ def candidate_paths(
     likeness = patterns.likeness
     by_head = dict[Head, list[str]]()
     for layer, head in bench.heads:
-        attended = [
-            name for name in names if patterns.attention[name][layer][head] >= least
-        ]
+        attended = list[str]()
+        for name in names:
+            if patterns.attention[name][layer][head] >= least:
+                attended.append(name)
         if layer == last:
             attended = [name for name in attended if name in patterns.read]
-        attended.sort(key=lambda name, at=(layer, head): -likeness[name][at[0]][at[1]])
+        likeness_of = {name: likeness[name][layer][head] for name in attended}
+        attended.sort(key=lambda name, of=likeness_of: -of[name])
         by_head[layer, head] = attended
     return by_head
 

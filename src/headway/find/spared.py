@@ -13,6 +13,7 @@ it follows a relation.
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from headway.errors import HeadwayError, note_once, require
@@ -62,12 +63,13 @@ def spared(bench: Bench) -> list[Head] | None:
         return None
     costs = Costs(exchange)
     absent = costs.of([Change({head: ()}) for head in bench.heads])
-    both = zip(bench.heads, absent, strict=True)
-    tried = [
-        head for head, cost in both if cost.most < LIMIT or not follows(bench, head)
-    ]
-    omitted = spared_by(lambda sets: costs_without(costs, sets), tried)
-    bench.add_forwards(exchange.passes * len(exchange.batch.inputs) / bench.sequences)
+    tried = list[Head]()
+    for head, cost in zip(bench.heads, absent, strict=True):
+        if cost.most < LIMIT or not follows(bench, head):
+            tried.append(head)
+    omitted = spared_by(partial(costs_without, costs), tried)
+    n_exchanged = exchange.passes * len(exchange.batch.inputs)
+    bench.add_forwards(n_exchanged / bench.sequences)
     return omitted
 
 
@@ -77,7 +79,8 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     One after the other is spared along with those before, and left out if it takes the
     cost to the limit: then it is needed as soon as these are gone.
     """
-    alone = dict(zip(heads, costs_of([[head] for head in heads]), strict=True))
+    costs = costs_of([[head] for head in heads])
+    alone = dict(zip(heads, costs, strict=True))
     cheap = [head for head in heads if alone[head] < LIMIT]
     left = sorted(cheap, key=alone.__getitem__)
     omitted: list[Head] = []
@@ -91,10 +94,9 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
 def follows(bench: Bench, head: Head) -> bool:
     """True if a head's attention is like some relation that it may have as a path."""
     layer, number = head
-    like = bench.patterns.likeness
-    return any(
-        like[name][layer][number] >= FOLLOWS for name in bench.patterns.used_as("path")
-    )
+    likeness = bench.patterns.likeness
+    names = bench.patterns.used_as("path")
+    return any(likeness[name][layer][number] >= FOLLOWS for name in names)
 
 
 def _how_many(costs_of: CostsOf, omitted: Sequence[Head], left: Sequence[Head]) -> int:
@@ -121,13 +123,13 @@ def exchange_for(bench: Bench) -> Exchange:
     Raises:
         HeadwayError: if sequences have no partners, or heads cannot be exchanged.
     """
-    seen = bench.batch.inputs.double().cpu().numpy().tobytes()
-    name = hashlib.blake2b(seen, digest_size=8).hexdigest()
+    inputs = bench.batch.inputs.double().cpu().numpy()
+    name = hashlib.blake2b(inputs.tobytes(), digest_size=8).hexdigest()
     generator = generator_for(device_of(bench.model), "exchange", name)
     count = max(bench.sequences, LEAST)
     exchange = Exchange.drawn(bench.model, bench.task, count, generator)
-    count, allowed = len(exchange.heads), f"{len(bench.heads)}, as its own tap shows"
-    require(
-        exchange.heads == bench.heads, "heads whose softmax is seen", count, allowed
-    )
+    are_all = exchange.heads == bench.heads
+    n_seen = len(exchange.heads)
+    allowed = f"{len(bench.heads)}, as its own tap shows"
+    require(are_all, "heads whose softmax is seen", n_seen, allowed)
     return exchange

@@ -116,46 +116,47 @@ def discover(
     require_allowed("workers", workers, AtLeastOne | None)
     allowed = "left out where a circuit is given: nothing is searched then"
     require(way is None or circuit is None, "way", way, allowed)
-    given = circuit
+    given, rows = _given_and_rows(circuit, ablation)
+    options = Options(
+        threshold=threshold,
+        sequences=sequences,
+        ablation=rows,
+        way=way,
+        candidate_attention=candidate_attention,
+        trials=trials,
+        workers=workers,
+        watch=watch,
+    )
+    asked = options.asked
     if circuit is not None:
-        circuit, known = given_or_own(circuit)
-        ablation = ablation or known
-    asked: dict[str, int | float | str | None] = {
-        "circuit": None if given is None else _file_of(given),
-        "threshold": threshold,
-        "ablation": ablation,
-        "sequences": None if sequences == SEQUENCES else sequences,
-        "way": way if isinstance(way, str) else None,
-    }
-    options = Options(threshold, sequences, trials, workers, watch)
+        asked = {"circuit": _file_of(circuit), **asked}
     with studied(model, task, step, seed) as subject:
-        name = None if subject.run is None else circuit_file(subject.run, step, circuit)
-        if subject.run is not None and name != "circuit.json":
+        run = subject.run
+        file = None if run is None else circuit_file(run, step, given)
+        if run is not None and file != "circuit.json" and step is not None:
             asked["step"] = step
-        going = way_for(subject.task, way, candidate_attention=candidate_attention)
-        going = going if circuit is None else Given(circuit)
-        # Without the user's word for it, heads are read if paths that the task names do
-        # not do.
-        may_read_blind = way is None and ablation is None and isinstance(going, Told)
         try:
-            discovery = _Study(subject, options).discovery(
-                going, ablation, may_read_blind
-            )
+            discovery = _discovered(subject, options, given)
         except NoCircuitError as error:
-            if subject.run is not None and name == "circuit.json":
-                subject.run.save(Refusal(str(error)))
+            if run is not None and file == "circuit.json":
+                run.save(Refusal(str(error)))
             raise
-        discovery = replace(
-            discovery, asked={k: v for k, v in asked.items() if v is not None}
-        )
-        if subject.run is not None and name is not None:
-            _keep(
-                subject.run,
-                name,
-                {"step": subject.step, "seed": subject.seed},
-                discovery,
-            )
+        discovery = replace(discovery, asked=asked)
+        if run is not None and file is not None:
+            _keep(run, file, subject, discovery)
     return discovery
+
+
+def _given_and_rows(
+    circuit: Any, ablation: str | None
+) -> tuple[Circuit | None, str | None]:
+    """A circuit that was given, if any, and what stands in rows without a path: as
+    asked for, or as the circuit's own discovery had it.
+    """
+    if circuit is None:
+        return None, ablation
+    given, known = given_or_own(circuit)
+    return given, ablation or known
 
 
 def _file_of(circuit: Any) -> str:
@@ -169,9 +170,23 @@ class Options:
 
     threshold: float | None
     sequences: int
+    ablation: str | None
+    way: str | Way | None
+    candidate_attention: Sequence[float]
     trials: bool
     workers: int | None
     watch: Callable[[float], None]
+
+    @property
+    def asked(self) -> dict[str, int | float | str]:
+        """What was asked for by name, without defaults."""
+        values: dict[str, int | float | str | None] = {
+            "threshold": self.threshold,
+            "ablation": self.ablation,
+            "sequences": None if self.sequences == SEQUENCES else self.sequences,
+            "way": self.way if isinstance(self.way, str) else None,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -193,9 +208,32 @@ class Attempt:
     looks: list[Look]
 
     @property
+    def rows(self) -> str:
+        """The fill of rows without a path."""
+        return self.bench.patterns.rows
+
+    @property
     def serves(self) -> bool:
         """True if the loss is as low as it must be."""
-        return self.bench.loss(self.circuit) < self.yardstick.limits(self.bench)[-1]
+        limit = self.yardstick.limits(self.bench)[-1]
+        return self.bench.loss(self.circuit) < limit
+
+
+def _discovered(
+    subject: Subject, options: Options, circuit: Circuit | None
+) -> Discovery:
+    """What `discover` finds in an open subject; of a circuit, if one is given."""
+    way = way_for(
+        subject.task, options.way, candidate_attention=options.candidate_attention
+    )
+    if circuit is not None:
+        way = Given(circuit)
+    # Without the user's word for it, heads are read if paths that the task names do not
+    # do.
+    is_asked_for = options.way is not None or options.ablation is not None
+    may_read_blind = isinstance(way, Told) and not is_asked_for
+    study = _Study(subject, options)
+    return study.discovery(way, options.ablation, may_read_blind)
 
 
 class _Study:
@@ -210,14 +248,16 @@ class _Study:
     """
 
     def __init__(self, subject: Subject, options: Options):
-        self.subject, self.options = subject, options
+        self.subject = subject
+        self.options = options
         self.benches = list[Bench]()
         self.named = dict[tuple[str, str], Bench]()
 
     def bench(self, rows: str, purpose: str, count: int | None = None) -> Bench:
         """The model on sequences that are drawn for a purpose, with a fill of rows."""
         if (rows, purpose) not in self.named:
-            sequences = self.subject.sequences(count or self.options.sequences, purpose)
+            size = count or self.options.sequences
+            sequences = self.subject.sequences(size, purpose)
             bench = self.subject.bench(sequences, rows)
             self.benches.append(bench)
             self.named[rows, purpose] = bench
@@ -228,6 +268,11 @@ class _Study:
         """The cost so far, in forward passes over the sequences asked for."""
         cost = sum(bench.forwards * bench.sequences for bench in self.benches)
         return cost / self.options.sequences
+
+    @property
+    def candidates(self) -> int:
+        """How many candidates were judged so far."""
+        return sum(bench.candidates for bench in self.benches)
 
     def discovery(
         self, way: Way, ablation: str | None, may_read_blind: bool
@@ -245,7 +290,8 @@ class _Study:
         way.require_rows(rows)
         first = self.bench(rows, SEARCHED_ON)
         yardstick = Yardstick.of(first, self.options.threshold)
-        require_learnt(first, yardstick.limits(first)[-1])
+        limit = yardstick.limits(first)[-1]
+        require_learnt(first, limit)
         if isinstance(way, Given):
             require_fits(way.given, self.subject.model)
             first.loss(way.given)  # a path that there is not is refused here
@@ -262,9 +308,12 @@ class _Study:
         bench = self.bench(rows, SEARCHED_ON)
         yardstick = Yardstick.of(bench, self.options.threshold)
         way.prepare(bench)
-        circuit = self.waited(self.work.submit(way.circuit, bench, yardstick))
-        idle = sorted(set(circuit.mechanisms) - set(circuit.useful_heads))[:MOST_IDLE]
-        heads = [] if rows in OF_CORRUPTED else [*circuit.useful_heads, *idle]
+        searching = self.work.submit(way.circuit, bench, yardstick)
+        circuit = self.waited(searching)
+        idle = set(circuit.mechanisms) - set(circuit.useful_heads)
+        heads = [*circuit.useful_heads, *sorted(idle)[:MOST_IDLE]]
+        if rows in OF_CORRUPTED:
+            heads = []
         sequences = self.subject.sequences(LOOKED_AT, "looks")
         seen = looks(self.subject.model, self.subject.task, sequences, circuit, heads)
         return Attempt(way, bench, yardstick, circuit, seen)
@@ -277,8 +326,9 @@ class _Study:
         if lost < LIMIT:
             return told
         read = self.attempt(Blind(), Blind.rows)
-        is_better = read.serves and self.cost_beside(read) < lost
-        return read if is_better else told
+        if read.serves and self.cost_beside(read) < lost:
+            return read
+        return told
 
     def cost_beside(self, attempt: Attempt) -> float:
         """The cost of exchanging all beside a circuit; 0 if that cannot be known."""
@@ -290,38 +340,58 @@ class _Study:
 
     def measured(self, best: Attempt) -> Discovery:
         """A circuit with its evidence, on sequences that the search did not see."""
-        subject, patterns = self.subject, best.bench.patterns
         way = best.way.again(best.bench, best.circuit)
-        rows = patterns.rows
-        others = self.other_samples(way, rows)
-        unseen = self.bench(rows, "certificate")
-        attention = attention_of(best, subject.task)
+        others = self.other_samples(way, best.rows)
+        unseen = self.bench(best.rows, "certificate")
+        attention = attention_of(best, self.subject.task)
         # The model is called here before there is work for the threads, and not
         # meanwhile.
-        judgement = judged(subject, best.circuit, unseen)
-        searches = [
-            self.work.submit(way.circuit, bench, best.yardstick) for bench in others
-        ]
-        about = best.circuit, attention, best.yardstick, subject, judgement
-        measuring = self.work.submit(evidence_for, unseen, *about)
-        trials = list[Trial]()
-        for searching in searches:
-            paths = self.waited(searching).paths
-            trials.append(Trial(paths, jaccard(paths, best.circuit.paths)))
+        judgement = judged(self.subject, best.circuit, unseen)
+        searches = self.searches_on(others, way, best.yardstick)
+        measuring = self.work.submit(
+            evidence_for,
+            unseen,
+            best.circuit,
+            attention,
+            best.yardstick,
+            self.subject,
+            judgement,
+        )
+        trials = self.trials_of(searches, best.circuit)
         limit, evidence = self.waited(measuring)
         return Discovery(
             circuit=best.circuit,
             yardstick=best.yardstick,
             threshold=limit,
-            ablation=rows,
+            ablation=best.rows,
             evidence=replace(evidence, trials=trials),
             attention=attention,
-            standing=standing_of(subject.task),
-            candidates=sum(bench.candidates for bench in self.benches),
+            standing=standing_of(self.subject.task),
+            candidates=self.candidates,
             forwards=round(self.forwards, 6),
             looks=best.looks,
             asked={},
         )
+
+    def searches_on(
+        self, samples: Sequence[Bench], way: Way, yardstick: Yardstick
+    ) -> list[Future[Circuit]]:
+        """Begins to go a way on each of some samples."""
+        searches = list[Future[Circuit]]()
+        for bench in samples:
+            searches.append(self.work.submit(way.circuit, bench, yardstick))
+        return searches
+
+    def trials_of(
+        self, searches: Sequence[Future[Circuit]], circuit: Circuit
+    ) -> list[Trial]:
+        """The circuits of other samples, and how much each has in common with one."""
+        trials = list[Trial]()
+        for searching in searches:
+            paths = self.waited(searching).paths
+            likeness = jaccard(paths, circuit.paths)
+            trials.append(Trial(paths, likeness))
+        return trials
 
     def other_samples(self, way: Way, rows: str) -> list[Bench]:
         """Other samples, each half as large, for the same way to be gone again."""
@@ -345,7 +415,8 @@ def attention_of(attempt: Attempt, task: Task) -> Attention:
     bench = attempt.bench
     edges = dict(edges_of(task, bench.model, bench.batch))
     for path in attempt.circuit.paths:
-        edges[path.relation] = bench.patterns.relation(path.relation)
+        relation = path.relation
+        edges[relation] = bench.patterns.relation(relation)
     return along_all(bench.patterns.own, edges)
 
 
@@ -359,9 +430,10 @@ def circuit_file(
     return "circuit.json" if last else f"circuit_{step:07d}.json"
 
 
-def _keep(run: Run, name: str, about: dict[str, Any], discovery: Discovery) -> None:
+def _keep(run: Run, name: str, subject: Subject, discovery: Discovery) -> None:
     """Writes a discovery into a run's folder, and removes other circuits' findings."""
-    data, known = {**about, **discovery.to_json()}, run.read("circuit.json")
+    data = {"step": subject.step, "seed": subject.seed, **discovery.to_json()}
+    known = run.read("circuit.json")
     if name == "circuit.json" and known != data:
         for file in FINDINGS.keys() - {name}:
             kind = kind_of(file)
@@ -376,13 +448,13 @@ def require_learnt(bench: Bench, threshold: float) -> None:
     """Makes sure that the model's own loss is below the threshold."""
     own_loss(bench)  # numbers at all
     losses = bench.errors([{}])[0].mean(0)
-    if not losses.mean() < threshold:
+    mean = losses.mean()
+    if not mean < threshold:
         each = zip(bench.hops, losses.tolist(), strict=True)
+        by_hop = ", ".join(f"{hop} {loss:.3f}" for hop, loss in each)
         raise NoCircuitError(
-            f"there is no circuit to find at threshold {threshold:g}: the model's "
-            "own loss is"
-            f" {losses.mean():.3f} "
-            f"({', '.join(f'{hop} {loss:.3f}' for hop, loss in each)})"
+            f"there is no circuit to find at threshold {threshold:g}:"
+            f" the model's own loss is {mean:.3f} ({by_hop})"
         )
 
 
@@ -402,4 +474,5 @@ def cost_beside(
     except HeadwayError:
         return 0.0, 0
     costs = enough(exchange, circuit)
-    return max(cost.most for cost in costs.values()), exchange.passes
+    most = max(cost.most for cost in costs.values())
+    return most, exchange.passes

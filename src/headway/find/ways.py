@@ -197,17 +197,20 @@ def way_for(task: Task, asked: str | Way | None, **options: Any) -> Way:
     """
     if isinstance(asked, Way):
         return asked
-    default = task.way or (
-        "corrupted" if task.is_corrupted else "blind" if task.is_read_blind else "told"
-    )
-    name = asked or default
+    name = asked or task.way or _suiting(task)
     allowed = f"one of {', '.join(WAYS)}, or a Way"
     require(isinstance(name, str) and name in WAYS, "way", name, allowed)
     kind = WAYS[name]
-    taken = {field.name for field in fields(kind)}
-    return kind(
-        **{option: value for option, value in options.items() if option in taken}
-    )
+    accepted = {field.name for field in fields(kind)}
+    taken = {name: value for name, value in options.items() if name in accepted}
+    return kind(**taken)
+
+
+def _suiting(task: Task) -> str:
+    """The name of the way that suits a task which names none."""
+    if task.is_corrupted:
+        return "corrupted"
+    return "blind" if task.is_read_blind else "told"
 
 
 def searched(
@@ -230,7 +233,6 @@ def searched(
         candidate_attention: see `search.search`.
         stays: whether to search among paths from roles to themselves at once.
     """
-    from headway.find.exhaustive import Exhaustive
     from headway.find.spared import spared_once
 
     paths = bench.patterns.used_as("path")
@@ -246,10 +248,18 @@ def searched(
         if worst_of(bench, circuit) < limit:
             return circuit
         tried.append(circuit)
-    last = tried[-1]
-    candidates = candidates_among(bench, last)
-    if len(candidates) <= FEW_CANDIDATES:
-        sets = Exhaustive(bench.losses, candidates, last, limits[-1])
-        serving = [Circuit.of(chosen, sets.idle) for chosen in sets.search(first=True)]
-        tried = serving or tried
-    return min(tried, key=partial(worst_of, bench))
+    smallest = smallest_serving(bench, tried[-1], limits[-1])
+    return min(smallest or tried, key=partial(worst_of, bench))
+
+
+def smallest_serving(bench: Bench, circuit: Circuit, limit: float) -> list[Circuit]:
+    """The smallest circuits among a circuit's candidate paths that serve; none if there
+    are too many sets to judge.
+    """
+    from headway.find.exhaustive import Exhaustive
+
+    candidates = candidates_among(bench, circuit)
+    if len(candidates) > FEW_CANDIDATES:
+        return []
+    sets = Exhaustive(bench.losses, candidates, circuit, limit)
+    return [Circuit.of(chosen, sets.idle) for chosen in sets.search(first=True)]

@@ -135,15 +135,15 @@ def _require_choice(bench: Bench, intact: Outputs) -> None:
     """Makes sure that a model could have answered otherwise, and its outputs vary."""
     if bench.task.targets.choices(bench.batch.targets) < 2:
         raise HeadwayError(
-            f"task = {bench.task.kind!r}: a sequence has one query, so there is "
-            "one answer to"
-            " choose from, and everything agrees: agreement says nothing here"
+            f"task = {bench.task.kind!r}: a sequence has one query,"
+            " so there is one answer to choose from, and everything agrees:"
+            " agreement says nothing here"
         )
     if r2(bench, intact, intact) is None:
         raise HeadwayError(
-            "model: its outputs are the same for all sequences, so any circuit "
-            "that is constant"
-            " agrees with it: there is nothing to certify"
+            "model: its outputs are the same for all sequences,"
+            " so any circuit that is constant agrees with it:"
+            " there is nothing to certify"
         )
 
 

@@ -127,27 +127,23 @@ def evidence_for(
     """
     patterns = bench.patterns
     flow = bench.task.flow()
-    losses = bench.errors([{}, circuit]).mean(1).tolist()
-    intact, replaced = (dict(zip(bench.hops, by_hop, strict=True)) for by_hop in losses)
-    threshold = yardstick.met(bench, sum(losses[1]) / len(losses[1]))
+    intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
+    threshold = yardstick.met(bench, sum(replaced) / len(replaced))
     is_large = patterns.rows in OF_CORRUPTED
     drawn = bench.sequences if is_large else DRAWN
-    own, its = map(interval_of, _fresh_losses(subject, circuit, patterns.rows, drawn))
-    impossible, minimum = None, None
-    if flow is not None:
-        impossible = infeasible(flow, circuit, patterns.causal)
-        minimum = flow.minimum_layers(patterns.causal)
+    fresh = _fresh_losses(subject, circuit, patterns.rows, drawn)
+    own, its = map(interval_of, fresh)
     return threshold, Evidence(
         *judgement,  # and why there is none
-        intact=intact,
-        replaced=replaced,
+        intact=dict(zip(bench.hops, intact, strict=True)),
+        replaced=dict(zip(bench.hops, replaced, strict=True)),
         interval=its,
         intact_interval=own,
         drawn=drawn,
         necessity=necessity(bench, circuit, attention),
         trials=[],
-        infeasible=impossible,
-        minimum=minimum,
+        infeasible=None if flow is None else infeasible(flow, circuit, patterns.causal),
+        minimum=None if flow is None else flow.minimum_layers(patterns.causal),
         sequences=bench.sequences,
         alone=_alone(bench, circuit),
         likeness=likenesses(bench, circuit, yardstick),
@@ -190,8 +186,9 @@ def judged(
         exchange = Exchange.among(subject.model, subject.task, sequences)
     except HeadwayError as error:
         return None, str(error)
-    by_mean = bench.patterns.rows == "mean"
-    judgement = judge(exchange, circuit.filled("mean") if by_mean else circuit)
+    if bench.patterns.rows == "mean":
+        circuit = circuit.filled("mean")
+    judgement = judge(exchange, circuit)
     bench.add_forwards(exchange.passes)
     return judgement, ""
 

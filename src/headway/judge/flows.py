@@ -52,10 +52,6 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     if not all(place.symbol for place in standing) or not joins_roles(task, paths):
         return None
     stages = _stages(standing, order[0], paths)
-    brings = dict[AttentionPath, tuple[str, ...]]()
-    for path in sorted(paths):
-        new = _new(stages, path)
-        brings[path] = tuple(symbol for symbol in order if symbol in new)
     group = {place.role: place.group for place in standing}
     behind = _behind(stages, paths, group, frozenset(order))
     asks = standing[-1].role
@@ -63,7 +59,18 @@ def trace(task: Task | Cast, paths: Sequence[AttentionPath]) -> Routes | None:
     for symbol in order:
         if behind[asks, symbol]:
             needs[symbol] = tuple(sorted(behind[asks, symbol]))
-    return Routes(brings, needs)
+    return Routes(_brought(stages, paths, order), needs)
+
+
+def _brought(
+    stages: Stages, paths: Sequence[AttentionPath], order: Sequence[str]
+) -> dict[AttentionPath, tuple[str, ...]]:
+    """The symbols that every path brings, in an order."""
+    brings = dict[AttentionPath, tuple[str, ...]]()
+    for path in sorted(paths):
+        new = _new(stages, path)
+        brings[path] = tuple(symbol for symbol in order if symbol in new)
+    return brings
 
 
 def _stages(
@@ -95,15 +102,23 @@ def _behind(
         for path in in_layer:
             query, key = path.relation.ends or ("", "")
             needed = frozenset({path})
-            at_query, at_key = _held(stages, path)
             if group[query] != group[key]:
-                shared = at_query & at_key
-                # Symbols tell the key, or else codes.
-                for piece in shared & symbols or shared:
+                for piece in _telling(stages, path, symbols):
                     needed |= below[query, piece] | below[key, piece]
-            for piece in at_key - at_query:
+            for piece in _new(stages, path):
                 behind[query, piece] |= needed | below[key, piece]
     return behind
+
+
+def _telling(
+    stages: Stages, path: AttentionPath, symbols: frozenset[str]
+) -> frozenset[str]:
+    """The pieces by which a path finds its key: symbols that both of its ends hold, or
+    else codes.
+    """
+    at_query, at_key = _held(stages, path)
+    shared = at_query & at_key
+    return shared & symbols or shared
 
 
 def _held(stages: Stages, path: AttentionPath) -> tuple[frozenset[str], frozenset[str]]:

@@ -7,7 +7,6 @@ rows of which nothing depends do not hide what a head does in the others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import torch
 
@@ -94,9 +93,9 @@ def looks(
     looking = _Looking(Patterns(model, batch, edges), edges.composed)
     seen = list[Look]()
     for head in heads:
-        own, rows = attention[:, *head], weights[:, *head]
-        rows = AttentionRows(edges.composed, own, rows)
-        seen.append(looking.at(head, circuit.mechanisms[head], rows))
+        rows = AttentionRows(edges.composed, attention[:, *head], weights[:, *head])
+        look = looking.at(head, circuit.mechanisms[head], rows)
+        seen.append(look)
     return seen
 
 
@@ -121,21 +120,37 @@ class _Looking:
         common = rows.own.minimum(told)
         left = rows.own if is_table else rows.own - common
         masks = self.masks(rows)
-        rivals, same = list[Rival](), list[str]()
-        for name in names:
-            keys = self.keys(name, rows)
-            rivals += rivals_of(name, keys, masks, rows.own, rows.counts)
-            if name not in self.relations.given:
-                same += alike(name, keys, masks)
         has_split = self.relations.of_tokens and not is_table
         return Look(
             head,
             explained=(common.sum(1) @ rows.counts).item(),
             rest=largest(masks, left, rows.counts),
-            rivals=sorted(rivals, key=lambda rival: rival.follows - rival.instead),
+            rivals=self.rivals(names, masks, rows),
             tokens=self.by_token(rows, common, told) if has_split else {},
-            alike=same[:ALIKE],
+            alike=self.alike(names, masks, rows)[:ALIKE],
         )
+
+    def rivals(
+        self, names: Sequence[str], masks: Masks, rows: AttentionRows
+    ) -> list[Rival]:
+        """The rivals of relations, those that are followed most first."""
+        rivals = list[Rival]()
+        for name in names:
+            keys = self.keys(name, rows)
+            rivals += rivals_of(name, keys, masks, rows.own, rows.counts)
+        return sorted(rivals, key=lambda rival: rival.follows - rival.instead)
+
+    def alike(
+        self, names: Sequence[str], masks: Masks, rows: AttentionRows
+    ) -> list[str]:
+        """Relations that nothing in these sequences tells from those of a circuit that
+        the task does not give.
+        """
+        same = list[str]()
+        for name in names:
+            if name not in self.relations.given:
+                same += alike(name, self.keys(name, rows), masks)
+        return same
 
     def masks(self, rows: AttentionRows) -> Masks:
         """The keys of every relation that may be worth a word, by its name."""
@@ -160,7 +175,8 @@ class _Looking:
         is_odd = rows.sequence % 2 == 1
         even = by_token(*(part[~is_odd] for part in about))
         odd = by_token(*(part[is_odd] for part in about))
-        return by_token(*about) if split_of(even, odd) and split_of(odd, even) else {}
+        is_split = split_of(even, odd) and split_of(odd, even)
+        return by_token(*about) if is_split else {}
 
 
 def relations_of(mechanism: Mechanism) -> list[str]:
@@ -187,6 +203,26 @@ def of_looks(looks: list[Look], circuit: Circuit, faithful: bool) -> list[str]:
 
 def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
     """A head in words, with its tokens and the first of its rivals."""
+    rivals = [rival.rival for rival in look.rivals]
+    # No name of a relation is broken in its middle.
+    whole = [*relations_of(mechanism), *look.rest, *look.alike, *rivals]
+    lines = wrapped(_explained(look, mechanism, faithful), whole=whole)
+    split = split_of(look.tokens)
+    if split is not None:
+        tokens, share, other = split
+        shares = f"to tokens {tokens} {share:.2f} of it, to others {other:.2f}"
+        lines += wrapped(shares, "  ")
+    if look.alike:
+        names = enumerated(look.alike)
+        said = f"nothing in these sequences tells it from {names}"
+        lines += wrapped(said, "  ", whole=whole)
+    for rival in look.rivals[:1]:
+        lines += wrapped(_of_rival(rival), "  ", whole=whole)
+    return lines
+
+
+def _explained(look: Look, mechanism: Mechanism, faithful: bool) -> str:
+    """A head's mechanism, and how much of its attention that explains."""
     head = f"{name_of(look.head)}: {mechanism}"
     if isinstance(mechanism, Tabled):
         is_told = _is_named(look)
@@ -199,22 +235,7 @@ def _of_look(look: Look, mechanism: Mechanism, faithful: bool) -> list[str]:
     said = f"{head}: {look.explained:.2f} of its attention where it matters"
     if look.rest:
         said += f"; {rest}: {_rest_of(look)}"
-    names = [look.rest, look.alike, (rival.rival for rival in look.rivals)]
-    whole = [*relations_of(mechanism), *chain.from_iterable(names)]
-    lines = wrapped(said, whole=whole)
-    split = split_of(look.tokens)
-    if split is not None:
-        tokens, share, other = split
-        lines += wrapped(
-            f"to tokens {tokens} {share:.2f} of it, to others {other:.2f}", "  "
-        )
-    if look.alike:
-        names = enumerated(look.alike)
-        said = f"nothing in these sequences tells it from {names}"
-        lines += wrapped(said, "  ", whole=whole)
-    for rival in look.rivals[:1]:
-        lines += wrapped(_of_rival(rival), "  ", whole=whole)
-    return lines
+    return said
 
 
 def _of_rival(rival: Rival) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from headway.judge.discovery import Discovery
+from headway.judge.evidence import Trial
 from headway.judge.looks import of_looks
 from headway.judge.verdict import Verdict, roles_of, verdicts
 from headway.judge.yardstick import Likeness, Yardstick, percent
@@ -58,13 +59,13 @@ def evidence_lines(discovery: Discovery) -> list[str]:
     if discovery.circuit.paths:
         lines += path_table(discovery)
         lines += wrapped(
-            "exchanged: the cost of exchanging or cutting this path alone, as a "
-            "share of the"
-            " answers that exchanging every head changes, or of the loss that it adds"
+            "exchanged: the cost of exchanging or cutting this path alone,"
+            " as a share of the answers that exchanging every head changes,"
+            " or of the loss that it adds"
         )
         lines += wrapped(
-            f"cut: the {discovery.yardstick.metric} with this path cut and all other "
-            "heads replaced"
+            f"cut: the {discovery.yardstick.metric} with this path cut and all other"
+            " heads replaced"
         )
         if discovery.evidence.trials:
             lines += wrapped(
@@ -72,8 +73,8 @@ def evidence_lines(discovery: Discovery) -> list[str]:
             )
     lines += wrapped(flow_line(discovery), whole=names_in(discovery.circuit))
     cost = (
-        f"{discovery.candidates} candidates at the cost of {discovery.forwards:.0f} "
-        "forward passes"
+        f"{discovery.candidates} candidates at the cost of {discovery.forwards:.0f}"
+        " forward passes"
     )
     if discovery.seconds is not None:
         cost += f", {discovery.seconds:.1f} s"
@@ -89,8 +90,8 @@ def without_paths(circuit: Circuit) -> str:
         names = enumerated(map(name_of, circuit.tabled_heads))
         brought = f"attention brings what tables of tokens and places say ({names})"
     return (
-        f"no head has a path: {brought}; the rest is computed position by "
-        "position, in MLPs"
+        f"no head has a path: {brought}; the rest is computed position by position,"
+        " in MLPs"
     )
 
 
@@ -145,17 +146,14 @@ def flow_line(discovery: Discovery) -> str:
     size += f", flow minimum {evidence.minimum}"
     if evidence.infeasible:
         paths = enumerated(evidence.infeasible, "or")
-        return (
-            f"flow: along {paths} the two positions hold nothing in common by "
-            f"then; {size}"
-        )
+        in_common = "the two positions hold nothing in common by then"
+        return f"flow: along {paths} {in_common}; {size}"
     return f"flow: {size}"
 
 
 def likeness_table(discovery: Discovery) -> list[str]:
     """Intact, circuit, complement and ablated, each with its loss and its agreement."""
-    evidence = discovery.evidence
-    likeness = evidence.likeness
+    likeness = discovery.evidence.likeness
     yardstick = discovery.yardstick
     own = rounded(yardstick.measured(discovery.intact_loss))
     rows = [
@@ -168,25 +166,29 @@ def likeness_table(discovery: Discovery) -> list[str]:
     rows.append(_likeness_row("ablated", likeness.ablated, yardstick))
     lines = _table(rows, "<>>>>>")
     lines += wrapped(
-        "answers: the share that is the intact model's own; sequences: the share "
-        "of which all"
-        " answers are"
+        "answers: the share that is the intact model's own;"
+        " sequences: the share of which all answers are"
     )
     lines += wrapped(f"the circuit hop by hop: {_hops(discovery)}")
+    lines += wrapped(_replaced(discovery))
+    return lines
+
+
+def _replaced(discovery: Discovery) -> str:
+    """The loss with every head replaced, beside its limit, and on more sequences."""
+    evidence = discovery.evidence
+    yardstick = discovery.yardstick
+    good_side = "above" if yardstick.sign < 0 else "below"
     is_good = discovery.replaced_loss < discovery.threshold
-    better, worse = ("below", "not below")
-    if yardstick.sign < 0:
-        better, worse = ("above", "not above")
-    above = better if is_good else worse
+    side = good_side if is_good else f"not {good_side}"
     limit = yardstick.measured(discovery.threshold)
     its = _interval(evidence.interval, yardstick)
     own = _interval(evidence.intact_interval, yardstick)
-    lines += wrapped(
-        f"every head replaced, {discovery.ablation} rows: the {yardstick.metric} is"
-        f" {above} {limit:.3g}; on"
-        f" {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
+    return (
+        f"every head replaced, {discovery.ablation} rows:"
+        f" the {yardstick.metric} is {side} {limit:.3g};"
+        f" on {evidence.drawn} more sequences {its} (95 %), and the model's own {own}"
     )
-    return lines
 
 
 def _likeness_row(name: str, altered: Likeness, yardstick: Yardstick) -> list[str]:
@@ -211,7 +213,8 @@ def _hops(discovery: Discovery) -> str:
 
 def _interval(ends: tuple[float, float], yardstick: Yardstick) -> str:
     """The interval of a metric, given that of the loss, as it is printed."""
-    return " to ".join(map(rounded, sorted(map(yardstick.measured, ends))))
+    low, high = sorted(map(yardstick.measured, ends))
+    return f"{rounded(low)} to {rounded(high)}"
 
 
 def path_table(
@@ -244,11 +247,15 @@ def path_table(
         if emerged is not None:
             row.append(at_step(emerged.get(path)))
         elif trials:
-            row.append(
-                f"{sum(path in trial.paths for trial in trials)} of {len(trials)}"
-            )
+            row.append(_how_often(path, trials))
         rows.append(row)
     return _table(rows, "<".ljust(len(head), ">"), indent)
+
+
+def _how_often(path: AttentionPath, trials: Sequence[Trial]) -> str:
+    """The number of trials that led to a path, and of all."""
+    times = sum(path in trial.paths for trial in trials)
+    return f"{times} of {len(trials)}"
 
 
 def _table(rows: Sequence[Sequence[str]], sides: str, indent: int = 0) -> list[str]:

@@ -122,12 +122,7 @@ def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
     tried = judgement.enough
     worst = max(tried, key=lambda what: tried[what].most)
     cost = tried[worst]
-    answers = percent(1 - cost.answers)
-    sequences = percent(1 - cost.sequences)
-    stays = (
-        f"{answers} of the worst hop's answers stay, and {sequences} of whole sequences"
-    )
-    because = f"with {worst}, {stays}; {_costs(cost, judgement)}"
+    because = f"with {worst}, {_stays(cost)}; {_costs(cost, judgement)}"
     if cost.most >= judgement.limit:
         return _not_enough(discovery, because)
     shapes = judgement.costly_shapes
@@ -140,18 +135,24 @@ def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
     return Verdict("enough", False, because, _map(shape.head))
 
 
+def _stays(cost: Cost) -> str:
+    """The answers that stay in spite of a change."""
+    answers = percent(1 - cost.answers)
+    sequences = percent(1 - cost.sequences)
+    return (
+        f"{answers} of the worst hop's answers stay, and {sequences} of whole sequences"
+    )
+
+
 def _not_enough(discovery: Discovery, because: str) -> Verdict:
     """The verdict where exchanging all else costs: it names the worst head."""
-    own = discovery.intact_loss
-    alone = {
-        head: loss for head, loss in discovery.evidence.alone.items() if loss > own
-    }
+    alone = _costly_alone(discovery)
     if alone:
         head = max(alone, key=alone.__getitem__)
-        measured = discovery.yardstick.measured
-        metric = discovery.yardstick.metric
-        before, after = measured(own), measured(alone[head])
-        takes = f"takes the {metric} from {before:.3f} to {after:.3f}"
+        yardstick = discovery.yardstick
+        before = yardstick.measured(discovery.intact_loss)
+        after = yardstick.measured(alone[head])
+        takes = f"takes the {yardstick.metric} from {before:.3f} to {after:.3f}"
         because += f"; replacing {name_of(head)} alone {takes}"
         return Verdict("enough", False, because, _map(head))
     more = 4 * discovery.evidence.sequences
@@ -159,25 +160,44 @@ def _not_enough(discovery: Discovery, because: str) -> Verdict:
     return Verdict("enough", False, because, again)
 
 
+def _costly_alone(discovery: Discovery) -> dict[Head, float]:
+    """The losses with one head replaced, where they are above the model's own."""
+    own = discovery.intact_loss
+    alone = discovery.evidence.alone
+    return {head: loss for head, loss in alone.items() if loss > own}
+
+
 def _complete(_: Discovery, judgement: Judgement) -> Verdict:
     """The verdict on what is beside the circuit, part by part."""
-    votes = judgement.votes
-    if votes:
-        worst = max(votes, key=lambda beside: beside.cost.most)
-        votes_too = f"{name_of(worst.head)}, which has no path, votes too"
-        because = f"{votes_too}: {worst.change} it {_costs(worst.cost, judgement)}"
-        if len(votes) > 1:
-            because += f"; {counted(len(votes), 'head')} without a path in all"
-        return Verdict("complete", False, because, _map(worst.head))
+    if judgement.votes:
+        return _votes_too(judgement)
     rows = judgement.rows
     if costly(rows, judgement.limit):
         head = max(rows, key=lambda head: rows[head].most)
         those = f"the rows of {name_of(head)} without a path, exchanged alone,"
         because = f"{those} {_costs(rows[head], judgement)}"
         return Verdict("complete", False, because, _map(head))
+    because = "; ".join(_reasons_for_complete(judgement)) or "nothing is beside it"
+    return Verdict("complete", True, because)
+
+
+def _votes_too(judgement: Judgement) -> Verdict:
+    """The verdict where heads without a path change answers: it names the worst."""
+    votes = judgement.votes
+    worst = max(votes, key=lambda beside: beside.cost.most)
+    votes_too = f"{name_of(worst.head)}, which has no path, votes too"
+    because = f"{votes_too}: {worst.change} it {_costs(worst.cost, judgement)}"
+    if len(votes) > 1:
+        heads = counted(len(votes), "head")
+        because += f"; {heads} without a path in all"
+    return Verdict("complete", False, because, _map(worst.head))
+
+
+def _reasons_for_complete(judgement: Judgement) -> list[str]:
+    """What all that is beside a circuit costs, and which heads attend by place."""
     by_place, others = _split_by_place(judgement.heads)
     costs = [beside.cost.most for beside in others]
-    costs += [cost.most for cost in rows.values()]
+    costs += [cost.most for cost in judgement.rows.values()]
     reasons = list[str]()
     if costs:
         parts = "the heads of a layer or rows of a head without a path, exchanged,"
@@ -186,7 +206,7 @@ def _complete(_: Discovery, judgement: Judgement) -> Verdict:
         names = enumerated([name_of(beside.head) for beside in by_place], "and")
         verb = "attends" if len(by_place) == 1 else "attend"
         reasons.append(f"{names} {verb} by place")
-    return Verdict("complete", True, "; ".join(reasons) or "nothing is beside it")
+    return reasons
 
 
 def _split_by_place(heads: list[Beside]) -> tuple[list[Beside], list[Beside]]:
@@ -205,19 +225,18 @@ def _nothing_spare(_: Discovery, judgement: Judgement) -> Verdict:
     lowest = costs[least].most
     spare = costless(costs, judgement.limit)
     if not spare:
-        each = _each_part(judgement)
+        costly = f"{_each_part(judgement)} costs {lowest:.2f} or more"
         because = (
-            f"exchanged or cut, {each} costs {lowest:.2f} or more (least: {least};"
+            f"exchanged or cut, {costly} (least: {least}; limit {judgement.limit:g})"
         )
-        return Verdict("nothing spare", True, f"{because} limit {judgement.limit:g})")
+        return Verdict("nothing spare", True, because)
     parts = enumerated(spare, "or")
     cheapest = f"costs {lowest:.3f} at the least {_limit(judgement)}"
     because = f"exchanged or cut, {parts} {cheapest}"
     for path in judgement.paths:
         if str(path) == least:
-            return Verdict(
-                "nothing spare", False, because, Next("circuit", without=path)
-            )
+            again = Next("circuit", without=path)
+            return Verdict("nothing spare", False, because, again)
     return Verdict("nothing spare", False, because)
 
 

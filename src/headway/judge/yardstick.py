@@ -79,9 +79,8 @@ def own_loss(bench: Bench) -> float:
         (errors,) = bench.errors([{}])
         count = int(errors.isinf().any(1).sum())
         raise NoCircuitError(
-            "there is no circuit to find: the model's own answers are no numbers "
-            f"in {count} of"
-            f" {bench.sequences} sequences"
+            "there is no circuit to find: the model's own answers are no numbers in"
+            f" {count} of {bench.sequences} sequences"
         )
     return loss
 
@@ -106,16 +105,16 @@ def require_told_apart(bench: Bench) -> None:
     varying = varying_hops(bench)
     if not varying:
         raise NoCircuitError(
-            "there is no circuit to find: every query has the same answer, so one "
-            "answer serves all"
-            " and nothing can be told by attention; ask for something that differs"
+            "there is no circuit to find: every query has the same answer,"
+            " so one answer serves all and nothing can be told by attention;"
+            " ask for something that differs"
         )
     for index, hop in enumerate(bench.hops):
         if index not in varying and bench.sequences >= MANY:
             note_once(
-                f"{hop} has one answer only, about which nothing can be told by "
-                "attention: leave it"
-                " out of the task's `judged`, as it makes others count less"
+                f"{hop} has one answer only,"
+                " about which nothing can be told by attention:"
+                " leave it out of the task's `judged`, as it makes others count less"
             )
 
 
@@ -135,9 +134,9 @@ def require_better_than_one_answer(bench: Bench) -> None:
         own = errors.mean(0)[varying].mean().item()
     if not own < guess:
         raise NoCircuitError(
-            f"the model has not learnt the task: its loss is {own:.3f}, and that "
-            "of one answer"
-            f" to all queries {guess:.3f}; is it the task that it was trained on?"
+            f"the model has not learnt the task: its loss is {own:.3f},"
+            f" and that of one answer to all queries {guess:.3f};"
+            " is it the task that it was trained on?"
         )
 
 
@@ -261,8 +260,8 @@ def _costliest(bench: Bench, own: float, ends: Sequence[Yardstick]) -> Yardstick
     if others:
         numbers += f" (with {others} ablation it gives no numbers)"
     raise NoCircuitError(
-        f"there is no circuit to find: the model's own loss is {own:.3f}, and with "
-        f"{numbers}"
+        f"there is no circuit to find: the model's own loss is {own:.3f},"
+        f" and with {numbers}"
     )
 
 
@@ -270,9 +269,9 @@ def _refuse_infinite(own: float, ends: Sequence[Yardstick]) -> NoReturn:
     """Raises `NoCircuitError`: ablations leave no numbers."""
     names = " and ".join(end.ablated for end in ends)
     raise NoCircuitError(
-        f"there is no circuit to find: with {names} ablation of every head the "
-        "model gives no"
-        f" numbers; its own loss is {own:.3f}"
+        "there is no circuit to find:"
+        f" with {names} ablation of every head the model gives no numbers;"
+        f" its own loss is {own:.3f}"
     )
 
 

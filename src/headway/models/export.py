@@ -243,9 +243,8 @@ def _require_same(bridge: LensModel, model: Transformer) -> None:
 
 def _refuse_processing(_: dict[str, Tensor]) -> dict[str, Tensor]:
     raise HeadwayError(
-        "TransformerLens' processing of weights would change them and vectors that "
-        "are read out:"
-        " call enable_compatibility_mode(no_processing=True)"
+        "TransformerLens' processing of weights would change them and vectors that are"
+        " read out: call enable_compatibility_mode(no_processing=True)"
     )
 
 

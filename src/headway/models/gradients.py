@@ -62,7 +62,6 @@ def _cut_by(func: Callable[..., Any]) -> str | None:
     if torch.is_grad_enabled():
         return None
     return (
-        f"{name_of(func)} is called without gradients (under torch.no_grad, "
-        "inference_mode, or with"
-        " a backward pass of its own)"
+        f"{name_of(func)} is called without gradients (under torch.no_grad,"
+        " inference_mode, or with a backward pass of its own)"
     )

@@ -175,10 +175,9 @@ class Tapped(nn.Module):
     def _known(self) -> "Shape":
         if self._shape is None:
             raise HeadwayError(
-                f"the layers and heads of {type(self.module).__name__} are not "
-                "known yet: "
-                "give example inputs, tapped(module, inputs), or call it with a "
-                "tap first"
+                f"the layers and heads of {type(self.module).__name__} are not known"
+                " yet: give example inputs, tapped(module, inputs),"
+                " or call it with a tap first"
             )
         return self._shape
 
@@ -219,18 +218,17 @@ def _shape_of(module: nn.Module, inputs: Tensor) -> "Shape":
         )
     if len(shape.sites.apart) < shape.n_layers and shape.sites.apart:
         warnings.warn(
-            f"every call of attention in {name} is a layer: with calls that cannot "
-            "read one another"
-            f" as heads of one layer, layers would have {shape.sites.apart} heads",
+            f"every call of attention in {name} is a layer:"
+            " with calls that cannot read one another as heads of one layer,"
+            f" layers would have {shape.sites.apart} heads",
             stacklevel=3,
         )
     if shape.sites.unseen:
         layers = {shape.sites.parts[site].layer for site in shape.sites.unseen}
         of = ", ".join(map(str, sorted(layers)))
         warnings.warn(
-            f"how the pattern of layer {of} of {name} meets values is not seen: "
-            "what a tap puts may"
-            " be changed before it does",
+            f"how the pattern of layer {of} of {name} meets values is not seen:"
+            " what a tap puts may be changed before it does",
             stacklevel=3,
         )
     return shape
@@ -279,9 +277,9 @@ def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
     output = getattr(result, "logits", first)
     if not (isinstance(output, Tensor) and output.is_floating_point()):
         raise HeadwayError(
-            f"the output of {name} is a {type(result).__name__}: it must be a "
-            "floating-point "
-            "tensor, a tuple that starts with one, or an object with .logits"
+            f"the output of {name} is a {type(result).__name__}:"
+            " it must be a floating-point tensor, a tuple that starts with one,"
+            " or an object with .logits"
         )
     return output
 

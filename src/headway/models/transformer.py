@@ -410,10 +410,10 @@ def _require_room(model: Transformer, count: int) -> None:
     is_of_tokens = isinstance(model.embed, nn.Embedding)
     fits = is_of_tokens and inner == config.d_model >= 2 * count
     allowed = (
-        "one other than orthonormal, which is for tokens by number, heads "
-        "together as wide as"
+        "one other than orthonormal, which is for tokens by number,"
+        " heads together as wide as the model,"
+        f" and a width of at least twice the {count} embeddings"
     )
-    allowed += f" the model, and a width of at least twice the {count} embeddings"
     require(fits, "model.init", "orthonormal", allowed)
 
 

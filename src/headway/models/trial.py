@@ -142,9 +142,9 @@ def _why_not_the_same(module: nn.Module, pair: Tensor, repeats: bool) -> str:
     except HeadwayError as error:
         return f"{name} cannot be called with another number of sequences: {error}"
     return (
-        f"heads of {name} cannot be told from sequences: the pattern of a sequence "
-        "changes with the"
-        " rest of its batch, or the first dimension of patterns is not the batch"
+        f"heads of {name} cannot be told from sequences:"
+        " the pattern of a sequence changes with the rest of its batch,"
+        " or the first dimension of patterns is not the batch"
     )
 
 
@@ -198,10 +198,10 @@ def _shape_seen(
         with drawn(trial.zero):
             mixers = trial.others(())
         what = (
-            f"no attention was seen: {name} calls neither "
-            "scaled_dot_product_attention nor a"
+            "no attention was seen:"
+            f" {name} calls neither scaled_dot_product_attention"
+            " nor a softmax over keys"
         )
-        what += " softmax over keys"
         if mixers:
             what += f"; its positions reach one another by {', '.join(mixers)}"
         raise HeadwayError(what)

@@ -34,8 +34,9 @@ class Related(dict[str, Edges]):
 
     def __missing__(self, name: str) -> Edges:
         weights = self.composed.weights(name) if BY_WEIGHT in name else None
-        self[name] = made = Edges.where(self.composed.mask(name), weights=weights)
-        return made
+        edges = Edges.where(self.composed.mask(name), weights=weights)
+        self[name] = edges
+        return edges
 
 
 class Composed:
@@ -61,8 +62,11 @@ class Composed:
         given: Mapping[str, Edges] | None = None,
         ordered: bool = True,
     ):
-        self.inputs, self.of_tokens, self.ahead = inputs, of_tokens, ahead
-        self.length, self.given = inputs.shape[1], given or {}
+        self.inputs = inputs
+        self.of_tokens = of_tokens
+        self.ahead = ahead
+        self.length = inputs.shape[1]
+        self.given = given or {}
         self.ordered = ordered
         self._names = frozenset(self.given)
         self._given_masks = dict[str, Mask]()
@@ -101,9 +105,9 @@ class Composed:
             self.inputs[rows], self.of_tokens, self.ahead, given, self.ordered
         )
         # Which tokens are special is told by all sequences.
-        vars(part).update(
-            {name: getattr(self, name) for name in ("known", "markers", "separators")}
-        )
+        part.known = self.known
+        part.markers = self.markers
+        part.separators = self.separators
         return part
 
     def _expression(self, relation: str | Expression) -> Expression:
@@ -111,12 +115,15 @@ class Composed:
 
     def has(self, needs: str) -> bool:
         """True if the sequences have what a primitive needs (`Primitive.needs`)."""
-        return not needs or (self.of_tokens and (self.ordered or needs != "order"))
+        if not needs:
+            return True
+        return self.of_tokens and (self.ordered or needs != "order")
 
     def require(self, needs: str, name: str) -> None:
         """Make sure that the sequences have what a relation of this name needs."""
         if not self.has(needs):
-            lack = f"these sequences have no {'order of ' * self.of_tokens}tokens"
+            lacking = "order of tokens" if self.of_tokens else "tokens"
+            lack = f"these sequences have no {lacking}"
             raise HeadwayError(f"relation = {name!r} is not allowed: {lack}")
 
     @property
@@ -147,7 +154,8 @@ class Composed:
         if not self.of_tokens:
             return []
         first = self.inputs[0].unique()
-        times = torch.stack([(self.inputs == token).sum(1) for token in first])
+        counts = [(self.inputs == token).sum(1) for token in first]
+        times = torch.stack(counts)
         is_single = (times == 1).double().mean(1) >= MARKER
         return first[is_single].tolist()
 
@@ -155,8 +163,10 @@ class Composed:
     def seen(self) -> Mask:
         """The keys that a query may see, itself among them."""
         n = self.length
-        every = torch.ones(n, n, dtype=torch.bool, device=self.inputs.device)
-        return (every if self.ahead else every.tril()).expand(len(self.inputs), n, n)
+        seen = torch.ones(n, n, dtype=torch.bool, device=self.inputs.device)
+        if not self.ahead:
+            seen = seen.tril()
+        return seen.expand(len(self.inputs), n, n)
 
     @cached_property
     def places(self) -> Int[Tensor, " position"]:
@@ -175,7 +185,8 @@ class Composed:
 
     def latest(self, token: int) -> Int[Tensor, "batch query"]:
         """The place of the latest of a token, as a query sees it; -1 without one."""
-        return self.places.where(self.tokens == token, -1).cummax(1).values
+        places = self.places.where(self.tokens == token, -1)
+        return places.cummax(1).values
 
     def anchored(self, token: int, of_token: int, of_query: int) -> Mask:
         """The key at `of_token` times the place of the latest of a token, and
@@ -183,7 +194,8 @@ class Composed:
         """
         latest = self.latest(token)
         key = of_token * latest + of_query * self.places
-        return (key[..., None] == self.places) & (latest >= 0)[..., None]
+        is_key = key[..., None] == self.places
+        return is_key & (latest >= 0)[..., None]
 
 
 def general_relations(
@@ -205,8 +217,8 @@ def general_relations(
     """
     composed = Composed(inputs, of_tokens, ahead)
     farthest = min(4, inputs.shape[1] - 1)
-    names = ["previous token", *(f"{n} back" for n in range(2, farthest + 1))]
-    names.append("first position")
+    back = [f"{offset} back" for offset in range(2, farthest + 1)]
+    names = ["previous token", *back, "first position"]
     if of_tokens:
         names += ["same token", "after same token", "after latest same token"]
     masks = {name: composed.mask(name) for name in names}

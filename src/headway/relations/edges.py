@@ -61,14 +61,14 @@ class Edges:
 
     def mask(self, length: int) -> Bool[Tensor, "batch query key"]:
         """The keys of every query, among so many positions."""
-        shape, device = (len(self.queries), length, length), self.queries.device
-        counts = torch.zeros(shape, dtype=torch.float32, device=device)
-        rows = torch.arange(len(counts), device=counts.device)[:, None, None]
-        queries, keys = self.queries.clamp(min=0)[..., None], self.keys.clamp(min=0)
-        return (
-            counts.index_put((rows, queries, keys), self.there.float(), accumulate=True)
-            > 0
-        )
+        size, device = len(self.queries), self.queries.device
+        none = torch.zeros(size, length, length, dtype=torch.float32, device=device)
+        rows = torch.arange(size, device=device)[:, None, None]
+        queries = self.queries.clamp(min=0)[..., None]
+        keys = self.keys.clamp(min=0)
+        cells = rows, queries, keys
+        counts = none.index_put(cells, self.there.float(), accumulate=True)
+        return counts > 0
 
     def part(self, rows: slice) -> "Edges":
         """Those of some of the sequences."""
@@ -80,14 +80,17 @@ class Edges:
     @cached_property
     def there(self) -> Bool[Tensor, "batch row key"]:
         """True for rows and keys that there are; the others are `NO_KEY`."""
-        return (self.keys != NO_KEY) & (self.queries != NO_KEY)[..., None]
+        is_row = self.queries != NO_KEY
+        return (self.keys != NO_KEY) & is_row[..., None]
 
 
 def packed(mask: Bool[Tensor, "*row place"]) -> Int[Tensor, "*row found"]:
     """The places where a mask holds, in every row from the left, then `NO_KEY`."""
     most = int(mask.sum(-1).max()) if mask.numel() else 0
-    order = (~mask).to(torch.int8).argsort(dim=-1, stable=True)[..., :most]
-    return order.masked_fill(~mask.gather(-1, order), NO_KEY)
+    order = (~mask).to(torch.int8).argsort(dim=-1, stable=True)
+    first = order[..., :most]
+    is_place = mask.gather(-1, first)
+    return first.masked_fill(~is_place, NO_KEY)
 
 
 def previous_token(tokens: Tensor, use: Literal["path", "measured"] = "path") -> Edges:
@@ -123,14 +126,12 @@ def between_roles(
     own, others = dict[str, Edges](), dict[str, Edges]()
     for i, query in enumerate(names):
         for j, key in enumerate(names):
-            name, positions = Relation.between(query, key), roles[:, j]
-            own[name] = Edges(
-                roles[:, i], positions[..., None], "stay" if i == j else "path"
-            )
+            name = Relation.between(query, key)
+            queries = roles[:, i]
+            keys = roles[:, j]
+            own[name] = Edges(queries, keys[..., None], "stay" if i == j else "path")
             if roles.shape[2] > 1:
-                others[name + OTHERS] = Edges(
-                    roles[:, i], _other_columns(positions), "measured"
-                )
+                others[name + OTHERS] = Edges(queries, _other_columns(keys), "measured")
     return own | others
 
 
@@ -139,6 +140,7 @@ def _other_columns(
 ) -> Int[Tensor, "batch chain other"]:
     """For every column of a row, the values in all the other columns of that row."""
     n = positions.shape[1]
+    columns = torch.arange(n, device=positions.device)[:, None]
     others = torch.arange(n - 1, device=positions.device).expand(n, -1)
-    others = others + (others >= torch.arange(n, device=positions.device)[:, None])
+    others = others + (others >= columns)
     return positions[:, others]

@@ -18,7 +18,7 @@ Without an order tokens are not larger or smaller; vectors have places alone.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -120,9 +120,8 @@ class Keys(Expression):
     @property
     def price(self) -> float:
         """A word, and its numbers."""
-        return WORD * self.primitive.words + sum(
-            self._of(argument) for argument in self.arguments
-        )
+        numbers = sum(self._of(argument) for argument in self.arguments)
+        return WORD * self.primitive.words + numbers
 
     def _of(self, argument: int | Tokens) -> float:
         if isinstance(argument, Tokens):
@@ -157,10 +156,12 @@ class Picked(Expression):
         """By place one key; by value all that are alike."""
         mask = at.mask(self.among)
         if self.which in ENDS:
-            return mask & (self._counted(mask) == self.rank)
+            number = mask.cumsum(2) if self.which == "earliest" else _from_end(mask)
+            return mask & (number == self.rank)
         at.require("order", str(self))
         sign = 1 if self.which == "largest" else -1
-        value = (sign * at.tokens)[:, None].expand(mask.shape)
+        values = sign * at.tokens
+        value = values[:, None].expand(mask.shape)
         worst = value.min() - 1
         best = mask
         for _ in range(self.rank):
@@ -168,12 +169,6 @@ class Picked(Expression):
             best = mask & (value == most)
             mask = mask & ~best
         return best
-
-    def _counted(self, mask: Mask) -> Tensor:
-        """The number of every key, from the end that is counted from."""
-        if self.which == "earliest":
-            return mask.cumsum(2)
-        return mask.flip(2).cumsum(2).flip(2)
 
     def __str__(self):
         return f"{RANKS[self.rank - 1]}{self.which} {self.among}"
@@ -193,8 +188,8 @@ class Run(Expression):
     def mask(self, at: "Composed") -> Mask:
         """The keys behind which no position is left out."""
         mask = at.mask(self.among)
-        latest = mask.flip(2).cumsum(2).flip(2) == 0  # behind all keys
-        gaps = (~mask & ~latest).flip(2).cumsum(2).flip(2)
+        is_behind_all = _from_end(mask) == 0
+        gaps = _from_end(~mask & ~is_behind_all)
         return mask & (gaps == 0)
 
     def __str__(self):
@@ -236,7 +231,8 @@ class Moved(Expression):
 
     def mask(self, at: "Composed") -> Mask:
         """The keys, so many places on."""
-        return F.pad(at.mask(self.of), (self.by, -self.by)) & at.seen
+        moved = F.pad(at.mask(self.of), (self.by, -self.by))
+        return moved & at.seen
 
     def __str__(self):
         return f"{_word(MOVES, self.by)}{self.of}"
@@ -308,11 +304,13 @@ class For(Expression):
 
     def mask(self, at: "Composed") -> Mask:
         """The rows of queries of these tokens."""
-        return at.mask(self.of) & self.tokens.among(at.tokens)[..., None]
+        is_row = self.tokens.among(at.tokens)
+        return at.mask(self.of) & is_row[..., None]
 
     def weights(self, at: "Composed") -> Weights:
         """Those of these rows."""
-        return self.of.weights(at) * self.tokens.among(at.tokens)[..., None]
+        is_row = self.tokens.among(at.tokens)
+        return self.of.weights(at) * is_row[..., None]
 
     def __str__(self):
         return f"{self.of}{FOR}{self.tokens}"
@@ -397,13 +395,16 @@ class Else(Expression):
     def mask(self, at: "Composed") -> Mask:
         """The keys of the first, or of the other in rows where it has none."""
         first = at.mask(self.first)
-        return torch.where(first.any(2, keepdim=True), first, at.mask(self.other))
+        other = at.mask(self.other)
+        has_key = first.any(2, keepdim=True)
+        return torch.where(has_key, first, other)
 
     def weights(self, at: "Composed") -> Weights:
         """The weights of the first, or of the other in rows where it has no key."""
         first = self.first.weights(at)
         other = self.other.weights(at)
-        return torch.where(first.any(2, keepdim=True), first, other)
+        has_key = first.any(2, keepdim=True)
+        return torch.where(has_key, first, other)
 
     def __str__(self):
         return f"{self.first}{ELSE}{self.other}"
@@ -427,9 +428,9 @@ def parse(name: str, given: frozenset[str] = frozenset()) -> Expression:
         if expression is not None:
             return expression
     raise HeadwayError(
-        f"relation = {name!r} is not allowed: it must be one of the task's, or "
-        "composed as smallest larger token, after latest same token, mirror position "
-        "if the same token"
+        f"relation = {name!r} is not allowed: it must be one of the task's,"
+        " or composed as smallest larger token, after latest same token,"
+        " mirror position if the same token"
     )
 
 
@@ -438,7 +439,9 @@ Names = frozenset[str]
 
 def _else(name: str, given: Names) -> Expression | None:
     first, word, other = name.partition(ELSE)
-    return Else(parse(first, given), parse(other, given)) if word else None
+    if not word:
+        return None
+    return Else(parse(first, given), parse(other, given))
 
 
 def _weighed(name: str, given: Names) -> Expression | None:
@@ -448,19 +451,21 @@ def _weighed(name: str, given: Names) -> Expression | None:
     form = r"token (\d{1,9}) (\d{1,6}(?:\.\d{1,6})?)"
     if re.fullmatch(rf"{form}(, {form})*\)", listed) is None:
         raise HeadwayError(
-            f"relation = {name!r} is not allowed: weights come last, written as in "
-            f"{base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
+            f"relation = {name!r} is not allowed: weights come last,"
+            f" written as in {base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
         )
-    pairs = re.findall(form, listed)
-    by_token = tuple((int(token), float(weight)) for token, weight in pairs)
-    return Weighed(parse(base, given), by_token)
+    by_token = list[tuple[int, float]]()
+    for token, weight in re.findall(form, listed):
+        by_token.append((int(token), float(weight)))
+    return Weighed(parse(base, given), tuple(by_token))
 
 
 def _for(name: str, given: Names) -> Expression | None:
     base, word, listed = name.rpartition(FOR)
     if not word or re.fullmatch(PATTERNS["{tokens}"], listed) is None:
         return None
-    return For(parse(base, given), Tokens.parse(listed))
+    tokens = Tokens.parse(listed)
+    return For(parse(base, given), tokens)
 
 
 def _of_queries(name: str, given: Names) -> Expression | None:
@@ -478,33 +483,39 @@ def _since(name: str, given: Names) -> Expression | None:
 
 def _and(name: str, given: Names) -> Expression | None:
     first, word, second = name.partition(AND)
-    return Both(parse(first, given), parse(second, given)) if word else None
+    if not word:
+        return None
+    return Both(parse(first, given), parse(second, given))
 
 
 def _moved(name: str, given: Names) -> Expression | None:
     for word, by in MOVES.items():
         if name.startswith(word):
-            return Moved(parse(name.removeprefix(word), given), by)
+            base = name.removeprefix(word)
+            return Moved(parse(base, given), by)
     return None
 
 
 def _conditional(name: str, given: Names) -> Expression | None:
     for word, same in CONDITIONS.items():
         if name.endswith(word):
-            return If(parse(name.removesuffix(word), given), same)
+            base = name.removesuffix(word)
+            return If(parse(base, given), same)
     return None
 
 
 def _picked(name: str, given: Names) -> Expression | None:
     if name.startswith(RUN):
-        return Run(parse(name.removeprefix(RUN), given))
-    match = re.fullmatch(
-        rf"({'|'.join(RANKS)})(latest|earliest|largest|smallest) (.+)", name
-    )
+        base = name.removeprefix(RUN)
+        return Run(parse(base, given))
+    ranks = "|".join(RANKS)
+    form = rf"({ranks})(latest|earliest|largest|smallest) (.+)"
+    match = re.fullmatch(form, name)
     if match is None:
         return None
-    rank, which, rest = match.groups()
-    return Picked(which, parse(rest, given), 1 + RANKS.index(rank))
+    rank_word, which, base = match.groups()
+    rank = 1 + RANKS.index(rank_word)
+    return Picked(which, parse(base, given), rank)
 
 
 def _primitive(name: str, _: Names) -> Expression | None:
@@ -515,12 +526,19 @@ def _primitive(name: str, _: Names) -> Expression | None:
     return None
 
 
-RULES: tuple[Callable[[str, Names], Expression | None], ...] = (
+Rule = Callable[[str, Names], Expression | None]
+
+RULES: Sequence[Rule] = (
     *(_else, _weighed, _for, _of_queries, _and, _since),
     *(_primitive, _moved, _conditional, _picked),
 )
 """The ways to take a name apart, the loosest first. (A primitive's name may begin as a
 move does.)"""
+
+
+def _from_end(mask: Mask) -> Tensor:
+    """The number of cells that hold from each to the end of its row."""
+    return mask.flip(2).cumsum(2).flip(2)
 
 
 def _word(words: dict[str, int] | dict[str, bool], value: int) -> str:

@@ -66,8 +66,11 @@ class Tokens(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Tokens":
         """The tokens that `str` wrote."""
-        ends = [re.split("[–-]", part) for part in text.split(",")]
-        return cls(tuple((int(pair[0]), int(pair[-1])) for pair in ends))
+        ranges_of_tokens = list[tuple[int, int]]()
+        for part in text.split(","):
+            ends = re.split("[–-]", part)
+            ranges_of_tokens.append((int(ends[0]), int(ends[-1])))
+        return cls(tuple(ranges_of_tokens))
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "Tokens":
@@ -80,8 +83,11 @@ class Tokens(NamedTuple):
         return torch.stack(each).any(0)
 
     def __str__(self):
-        ends = [sorted({first, last}) for first, last in self.ranges]
-        return ",".join("–".join(map(str, pair)) for pair in ends)
+        written = list[str]()
+        for first, last in self.ranges:
+            is_single = first == last
+            written.append(str(first) if is_single else f"{first}–{last}")
+        return ",".join(written)
 
 
 @dataclass(frozen=True)
@@ -125,10 +131,11 @@ class Primitive:
         if match is None:
             return None
         kinds = re.findall(r"\{(\w+)\}", self.form)
-        return tuple(
-            Tokens.parse(text) if kind == "tokens" else int(text)
-            for kind, text in zip(kinds, match.groups(), strict=True)
-        )
+        arguments = list[int | Tokens]()
+        for kind, text in zip(kinds, match.groups(), strict=True):
+            is_set = kind == "tokens"
+            arguments.append(Tokens.parse(text) if is_set else int(text))
+        return tuple(arguments)
 
     def name(self, arguments: Arguments) -> str:
         """Its name with some arguments."""
@@ -168,11 +175,13 @@ def primitive(
         HeadwayError: if its form has a word that joins expressions, or an argument of
             an unknown kind.
     """
-    joins = [word for word in JOINING if word in form]
-    require(not joins, "form", form, f"without {', '.join(map(repr, JOINING))}")
+    joins = any(word in form for word in JOINING)
+    without = ", ".join(map(repr, JOINING))
+    require(not joins, "form", form, f"without {without}")
     slots = re.findall(r"\{\w*\}", form)
-    known = all(slot in PATTERNS for slot in slots)
-    require(known, "form", form, f"with no argument but {', '.join(PATTERNS)}")
+    are_known = set(slots) <= PATTERNS.keys()
+    slots_allowed = ", ".join(PATTERNS)
+    require(are_known, "form", form, f"with no argument but {slots_allowed}")
 
     def added(keys: Callable[..., Tensor]) -> Callable[..., Tensor]:
         PRIMITIVES[form] = Primitive(
@@ -185,7 +194,8 @@ def primitive(
 
 def offsets(at: "Composed") -> list[Arguments]:
     """Try offsets from 2 on."""
-    return [(n,) for n in range(2, min(FARTHEST, at.length - 1) + 1)]
+    farthest = min(FARTHEST, at.length - 1)
+    return [(offset,) for offset in range(2, farthest + 1)]
 
 
 def offsets_ahead(at: "Composed") -> list[Arguments]:
@@ -195,17 +205,19 @@ def offsets_ahead(at: "Composed") -> list[Arguments]:
 
 def places(at: "Composed") -> list[Arguments]:
     """Try places from 1 on."""
-    return [(n,) for n in range(1, min(FARTHEST, at.length - 1) + 1)]
+    last = min(FARTHEST, at.length - 1)
+    return [(place,) for place in range(1, last + 1)]
 
 
 def periods(at: "Composed") -> list[Arguments]:
     """Try periods."""
-    return [(n,) for n in range(2, min(LONGEST, at.length - 1) + 1)]
+    longest = min(LONGEST, at.length - 1)
+    return [(period,) for period in range(2, longest + 1)]
 
 
 def periods_and_starts(at: "Composed") -> list[Arguments]:
     """Try periods, and the first places from which they may count."""
-    return [(n, start) for (n,) in periods(at) for start in range(n)]
+    return [(period, start) for (period,) in periods(at) for start in range(period)]
 
 
 def markers(at: "Composed") -> list[Arguments]:
@@ -220,13 +232,18 @@ def separators(at: "Composed") -> list[Arguments]:
 
 def ordinary(at: "Composed") -> list[Arguments]:
     """Try the tokens below those that separate, and those above."""
-    marks, known = at.separators, at.known
+    marks = at.separators
+    known = at.known
     if not marks or known == at.markers:
         return []
     below = [token for token in known if token < min(marks)]
     above = [token for token in known if token > max(marks)]
-    sides = [(side[0], side[-1]) for side in (below, above) if side]
-    return [(Tokens((side,)),) for side in sides]
+    tried = list[Arguments]()
+    for side in (below, above):
+        if side:
+            ends = side[0], side[-1]
+            tried.append((Tokens((ends,)),))
+    return tried
 
 
 @primitive("own position")
@@ -299,7 +316,8 @@ def _every_from(at: "Composed", period: int, start: int) -> Tensor:
 @primitive("start of block of {period}", periods)
 def _block(at: "Composed", period: int) -> Tensor:
     """The first place of the query's own block, of so many places each."""
-    return at.places == (at.places - at.places % period)[:, None]
+    starts = at.places - at.places % period
+    return at.places == starts[:, None]
 
 
 @primitive("same token", needs="tokens", picked=True)
@@ -350,9 +368,10 @@ def _token_of(at: "Composed", tokens: Tokens) -> Tensor:
 @primitive("own run", needs="tokens", picked=True, layer=1, words=2)
 def _run(at: "Composed") -> Tensor:
     """The latest positions in a row that have the query's own token."""
-    breaks = (at.tokens[:, 1:] != at.tokens[:, :-1]).long().cumsum(1)
-    number = torch.cat([torch.zeros_like(at.tokens[:, :1]), breaks], 1)
-    return number[:, :, None] == number[:, None]
+    is_new = at.tokens[:, 1:] != at.tokens[:, :-1]
+    first = torch.zeros_like(at.tokens[:, :1])
+    run = torch.cat([first, is_new.long().cumsum(1)], 1)
+    return run[:, :, None] == run[:, None]
 
 
 @primitive("past token {number}", markers, needs="tokens", layer=1)
@@ -364,7 +383,8 @@ def _past(at: "Composed", number: int) -> Tensor:
 @primitive("up to token {number}", separators, needs="tokens", layer=1)
 def _up_to(at: "Composed", number: int) -> Tensor:
     """All before the first of a token."""
-    return ((at.tokens == number).cumsum(1) == 0)[:, None]
+    times = (at.tokens == number).cumsum(1)
+    return (times == 0)[:, None]
 
 
 @primitive("mirror across token {number}", separators, needs="tokens", words=3)
@@ -387,26 +407,31 @@ def _twice(at: "Composed", number: int) -> Tensor:
 
 @primitive("repeated token", needs="tokens", picked=True, layer=1, words=2)
 def _repeated(at: "Composed") -> Tensor:
-    return at.mask("same token").any(2)[:, None]
+    stood_before = at.mask("same token").any(2)
+    return stood_before[:, None]
 
 
 @primitive("new token", needs="tokens", picked=True, layer=1, words=2)
 def _new(at: "Composed") -> Tensor:
-    return ~at.mask("same token").any(2)[:, None]
+    stood_before = at.mask("same token").any(2)
+    return ~stood_before[:, None]
 
 
 @primitive("single token", needs="tokens", picked=True, layer=1, words=2)
 def _single(at: "Composed") -> Tensor:
     """Tokens that stand once so far."""
-    alike = (at.tokens[:, :, None] == at.tokens[:, None]).float()
-    return at.seen.float() @ alike == 1
+    is_alike = at.tokens[:, :, None] == at.tokens[:, None]
+    times = at.seen.float() @ is_alike.float()
+    return times == 1
 
 
 @primitive("token unlike its mirror", needs="tokens", picked=True, layer=1, words=2)
 def _unlike(at: "Composed") -> Tensor:
-    return at.mask("mirror position if another token").any(2)[:, None]
+    is_unlike = at.mask("mirror position if another token").any(2)
+    return is_unlike[:, None]
 
 
 @primitive("token like its mirror", needs="tokens", picked=True, layer=1, words=2)
 def _like(at: "Composed") -> Tensor:
-    return at.mask("mirror position if the same token").any(2)[:, None]
+    is_like = at.mask("mirror position if the same token").any(2)
+    return is_like[:, None]

@@ -50,14 +50,15 @@ def places_of(standing: Mapping[str, Sequence[str]]) -> list[Place]:
     Symbols and groups are given only if every role starts with one symbol, and perhaps
     the one code of its group.
     """
-    found = []
+    places = list[Place]()
     for role, pieces in standing.items():
         codes = [piece for piece in pieces if is_code(piece)]
         symbols = [piece for piece in pieces if not is_code(piece)]
         if len(symbols) != 1 or len(codes) > 1:
             return [Place(role, "", role) for role in standing]
-        found.append(Place(role, symbols[0], codes[0] if codes else role))
-    return found
+        group = codes[0] if codes else role
+        places.append(Place(role, symbols[0], group))
+    return places
 
 
 def cast_of_paths(paths: list[AttentionPath], hops: tuple[str, ...]) -> Cast:
@@ -67,19 +68,21 @@ def cast_of_paths(paths: list[AttentionPath], hops: tuple[str, ...]) -> Cast:
     Among roles that read others, one whose name comes early in the alphabet is put
     later.
     """
-    looks = {path.relation.ends for path in paths}
-    if None in looks:
-        return Cast((), hops)
-    left = sorted({role for ends in looks if ends for role in ends}, reverse=True)
-    order: list[str] = []
+    looks = set[tuple[str, str]]()
+    for path in paths:
+        ends = path.relation.ends
+        if ends is None:
+            return Cast((), hops)
+        looks.add(ends)
+    left = sorted({role for ends in looks for role in ends}, reverse=True)
+    places = list[Place]()
     while left:
-        waiting = {
-            ends[0] for ends in looks if ends and ends[0] != ends[1] and ends[1] in left
-        }
-        free = [role for role in left if role not in waiting] or left
-        order.append(free[0])
-        left.remove(free[0])
-    return Cast(tuple(Place(role, "", role) for role in order), hops)
+        waiting = {role for role, read in looks if role != read and read in left}
+        free = [role for role in left if role not in waiting]
+        role = free[0] if free else left[0]
+        places.append(Place(role, "", role))
+        left.remove(role)
+    return Cast(tuple(places), hops)
 
 
 def chain_letter(chain: int) -> str:

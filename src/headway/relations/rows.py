@@ -39,11 +39,13 @@ class AttentionRows:
     ):
         self.relations = relations
         most = rows.flatten().topk(min(ROWS, rows.numel()))
-        order = most.indices[most.values > 0].sort().values
+        counting = most.indices[most.values > 0]
+        order = counting.sort().values
         self.sequence = order // rows.shape[1]
         self.query = order % rows.shape[1]
         counts = rows[self.sequence, self.query].float()
-        self.counts = counts / counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
+        total = counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
+        self.counts = counts / total
         self.own = own[self.sequence, self.query].float()
 
     @property
@@ -66,18 +68,19 @@ class AttentionRows:
 
     def keys(self, expression: Expression) -> Float[Tensor, "row key"]:
         """The weights of an expression's keys in every row."""
-        none = self.own.new_zeros(0, self.relations.length)
-        parts = [keys for _, each in self.evaluated([expression]) for keys in each]
-        return torch.cat([none, *parts])
+        parts = [self.own.new_zeros(0, self.relations.length)]
+        for _, weights in self.evaluated([expression]):
+            parts += weights
+        return torch.cat(parts)
 
     def masks(self, expressions: Sequence[Expression]) -> Bool[Tensor, "each row key"]:
         """The keys of several expressions in every row."""
-        parts = [
-            torch.stack([keys > 0 for keys in each])
-            for _, each in self.evaluated(expressions)
-        ]
         none = torch.zeros(len(expressions), 0, self.relations.length).bool()
-        return torch.cat([none.to(self.own.device), *parts], 1)
+        parts = [none.to(self.own.device)]
+        for _, weights in self.evaluated(expressions):
+            is_key = [keys > 0 for keys in weights]
+            parts.append(torch.stack(is_key))
+        return torch.cat(parts, 1)
 
     def evaluated(
         self, expressions: Sequence[Expression]
@@ -87,6 +90,7 @@ class AttentionRows:
         """
         for block, part in blocks(self.relations):
             within = (self.sequence >= block.start) & (self.sequence < block.stop)
-            rows = self.sequence[within] - block.start, self.query[within]
             if within.any():
+                sequence = self.sequence[within] - block.start
+                rows = sequence, self.query[within]
                 yield within, (part.weights(each)[rows] for each in expressions)

@@ -2,7 +2,7 @@
 tokens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -87,25 +87,35 @@ def attention_along(
             a row it is the same.
         rows: how much every row counts; by default all count the same.
     """
-    batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
-    along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
+    sequence = torch.arange(len(patterns), device=patterns.device)[:, None]
+    queries = relation.queries
+    along = patterns[sequence[..., None], :, :, queries[..., None], relation.keys]
     is_key = relation.there
     if rows is not None:
-        counts = (
-            rows[batch[..., 0], :, :, relation.queries]
-            * is_key.any(-1)[..., None, None]
-        )
-        along = (along * is_key[..., None, None]).sum(2) * counts
-        return along.sum((0, 1)) / counts.sum((0, 1)).clamp(
-            min=torch.finfo(along.dtype).tiny
-        )
+        counts = rows[sequence, :, :, queries]
+        return _weighted(along, is_key, counts)
     if shared:
         even = 1 / is_key.sum(-1).clamp(min=1).to(along.dtype)
         along = along.minimum(even[..., None, None, None])
     if is_key.numel() and bool(is_key.all()):
         return along.sum(2).mean((0, 1))
     n_rows = is_key.any(-1).sum().clamp(min=1)
-    return (along * is_key[..., None, None]).sum((0, 1, 2)) / n_rows
+    at_keys = along * is_key[..., None, None]
+    return at_keys.sum((0, 1, 2)) / n_rows
+
+
+def _weighted(
+    along: Float[Tensor, "batch row key layer head"],
+    is_key: Bool[Tensor, "batch row key"],
+    counts: Float[Tensor, "batch row layer head"],
+) -> Float[Tensor, "layer head"]:
+    """Attention summed over keys and averaged over rows, each as much as it counts."""
+    has_key = is_key.any(-1)[..., None, None]
+    counts = counts * has_key
+    at_keys = along * is_key[..., None, None]
+    of_rows = at_keys.sum(2) * counts
+    total = counts.sum((0, 1)).clamp(min=torch.finfo(along.dtype).tiny)
+    return of_rows.sum((0, 1)) / total
 
 
 def rivals_of(
@@ -115,18 +125,26 @@ def rivals_of(
     row.
     """
     counts = counts * named.any(1)
-    counts = counts / counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
+    total = counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
+    counts = counts / total
     own = own[:, : named.shape[1]]
     rivals = list[Rival]()
     for rival, mask in masks.items():
         differs = (mask != named).any(1) * counts
         share = differs.sum().item()
-        if not 0 < share <= 1 - RIVAL:
-            continue
-        follows = (own * _apart(named, mask)).sum(1) @ differs / share
-        instead = (own * _apart(mask, named)).sum(1) @ differs / share
-        rivals.append(Rival(name, rival, 1 - share, follows.item(), instead.item()))
+        if 0 < share <= 1 - RIVAL:
+            follows = _share_at(_apart(named, mask), own, differs, share)
+            instead = _share_at(_apart(mask, named), own, differs, share)
+            rivals.append(Rival(name, rival, 1 - share, follows, instead))
     return sorted(rivals, key=lambda rival: rival.follows - rival.instead)[:PARTS]
+
+
+def _share_at(keys: Keys, own: Attention, differs: Counts, share: float) -> float:
+    """The share of attention at some keys, in rows that count so much, together
+    `share`.
+    """
+    at_keys = (own * keys).sum(1)
+    return (at_keys @ differs / share).item()
 
 
 def alike(name: str, named: Keys, masks: Masks) -> list[str]:
@@ -158,7 +176,8 @@ def largest(masks: Masks, left: Attention, counts: Counts) -> dict[str, float]:
     while len(shares) < PARTS and left.sum(1) @ counts >= LEAST:
         total = left.sum(1, keepdim=True)
         name = max(masks, key=partial(_like, masks, left, total, counts))
-        share = ((left * masks[name]).sum(1) @ counts).item()
+        at_keys = (left * masks[name]).sum(1)
+        share = (at_keys @ counts).item()
         if share < LEAST:
             break
         shares[name] = share
@@ -173,8 +192,10 @@ def _like(
 ) -> float:
     """The attention that a relation would have in common with what is left."""
     mask = masks[name].to(left.dtype)
-    even = total * mask / mask.sum(1, keepdim=True).clamp(min=1)
-    return (left.minimum(even).sum(1) @ counts).item()
+    n_keys = mask.sum(1, keepdim=True).clamp(min=1)
+    even = total * mask / n_keys
+    common = left.minimum(even).sum(1)
+    return (common @ counts).item()
 
 
 def by_token(
@@ -192,13 +213,20 @@ def by_token(
         told: the pattern.
         counts: how much each row counts.
     """
+    of_common = _sums_by_token(tokens, common, counts)
+    of_told = _sums_by_token(tokens, told, counts)
+    shares = of_common / of_told
+    told_of = of_told.nonzero()[:, 0].tolist()
+    return {token: shares[token].item() for token in told_of}
+
+
+def _sums_by_token(
+    tokens: Int[Tensor, "row key"], attention: Attention, counts: Counts
+) -> Float[Tensor, " token"]:
+    """The attention that every token gets, each row as much as it counts."""
     length = tokens.shape[1]
-    have, most = (
-        tokens.flatten().bincount((each[:, :length] * counts[:, None]).flatten())
-        for each in (common, told)
-    )
-    shares = have / most
-    return {token: shares[token].item() for token in most.nonzero()[:, 0].tolist()}
+    weighted = attention[:, :length] * counts[:, None]
+    return tokens.flatten().bincount(weighted.flatten())
 
 
 def split_of(
@@ -210,19 +238,30 @@ def split_of(
     None if there is no clear split. Shares of other sequences may tell which tokens are
     which; by default these do, and then the tokens must be in a few ranges.
     """
-    first = (
-        tokens if by is None else {t: share for t, share in by.items() if t in tokens}
-    )
-    middle = (min(first.values(), default=0.0) + max(first.values(), default=0.0)) / 2
-    sides = (
-        [t for t in first if first[t] >= middle],
-        [t for t in first if first[t] < middle],
-    )
-    one, other = (sum(tokens[t] for t in side) / max(1, len(side)) for side in sides)
-    parts = ranges(sides[0])
-    is_clear = (
-        bool(sides[1])
-        and one - other >= SPLIT
-        and (len(parts) <= RANGES or by is not None)
-    )
-    return (", ".join(parts), one, other) if is_clear else None
+    telling = tokens
+    if by is not None:
+        telling = {token: share for token, share in by.items() if token in tokens}
+    above, below = _sides_of(telling)
+    share = _mean_share(tokens, above)
+    other = _mean_share(tokens, below)
+    parts = ranges(above)
+    is_short = len(parts) <= RANGES or by is not None
+    is_clear = bool(below) and share - other >= SPLIT
+    return (", ".join(parts), share, other) if is_clear and is_short else None
+
+
+def _sides_of(shares: Shares) -> tuple[list[int], list[int]]:
+    """The tokens whose shares are in the upper half between the least and the most, and
+    the others.
+    """
+    least = min(shares.values(), default=0.0)
+    most = max(shares.values(), default=0.0)
+    middle = (least + most) / 2
+    above = [token for token in shares if shares[token] >= middle]
+    below = [token for token in shares if shares[token] < middle]
+    return above, below
+
+
+def _mean_share(shares: Shares, tokens: Sequence[int]) -> float:
+    """The mean of the shares of some tokens; 0 if there are none."""
+    return sum(shares[token] for token in tokens) / max(1, len(tokens))

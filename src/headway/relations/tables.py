@@ -53,21 +53,25 @@ class Tables:
         """
         if self.inputs.is_floating_point() or len(self._known) > LARGEST:
             return False
-        return self._numbers(min(2, self._own.shape[1])) <= LARGEST
+        layers = min(2, self._own.shape[1])
+        return self._numbers(layers) <= LARGEST
 
     def _numbers(self, layers: int) -> int:
         """The numbers that describe a position in the last of so many layers."""
-        here = len(self._known) + self.inputs.shape[1]
-        return (1 + (layers - 1) * self._own.shape[2]) * here
+        of_position = len(self._known) + self.inputs.shape[1]
+        n_heads_below = (layers - 1) * self._own.shape[2]
+        return (1 + n_heads_below) * of_position
 
     def patterns(
         self, inputs: Int[Tensor, "sequence position"]
     ) -> Float[Tensor, "sequence layer head query key"]:
         """The attention that the tables tell in some sequences."""
+        length = inputs.shape[1]
         told = list[Tensor]()
         for table, seen in zip(self._fitted, self._seen, strict=True):
-            here = seen[: inputs.shape[1], : inputs.shape[1]]
-            told.append(_scores(self._described(inputs, told), table, here).softmax(-1))
+            described = self._described(inputs, told)
+            scores = _scores(described, table, seen[:length, :length])
+            told.append(scores.softmax(-1))
         return torch.stack(told, 1)
 
     @cached_property
@@ -86,27 +90,32 @@ class Tables:
         fitted, brought = list[Tensor](), list[Tensor]()
         for own, seen in zip(self._own.unbind(1), self._seen, strict=True):
             described = self._described(self.inputs, brought)
-            fitted.append(_fit(described, own, seen))
-            brought.append(_scores(described, fitted[-1], seen).softmax(-1))
+            table = _fit(described, own, seen)
+            fitted.append(table)
+            scores = _scores(described, table, seen)
+            brought.append(scores.softmax(-1))
         return fitted
 
     def _described(
         self, inputs: Tensor, below: list[Tensor]
     ) -> Float[Tensor, "sequence position number"]:
         """The content of every position, with what heads below bring there."""
-        below = below if self._numbers(len(below) + 1) <= LARGEST else below[-1:]
-        places = torch.eye(
-            self.inputs.shape[1], dtype=torch.float32, device=inputs.device
-        )[: inputs.shape[1]]
-        places = places.expand(len(inputs), -1, -1)
-        here = torch.cat([(inputs[..., None] == self._known).float(), places], -1)
-        return torch.cat(
-            [here, *(head @ here for layer in below for head in layer.unbind(1))], -1
-        )
+        if self._numbers(len(below) + 1) > LARGEST:
+            below = below[-1:]
+        is_token = inputs[..., None] == self._known
+        longest = self.inputs.shape[1]
+        places = torch.eye(longest, dtype=torch.float32, device=inputs.device)
+        is_place = places[: inputs.shape[1]].expand(len(inputs), -1, -1)
+        own = torch.cat([is_token.float(), is_place], -1)
+        described = [own]
+        for layer in below:
+            described += [head @ own for head in layer.unbind(1)]
+        return torch.cat(described, -1)
 
 
 def _scores(described: Tensor, table: Tensor, seen: Tensor) -> Tensor:
-    scores = (described[:, None] @ table) @ described[:, None].mT
+    by_head = described[:, None]
+    scores = (by_head @ table) @ by_head.mT
     return scores.masked_fill(~seen, HIDDEN)
 
 
@@ -120,10 +129,19 @@ def _fit(described: Tensor, own: Tensor, seen: Tensor) -> Tensor:
     parts = [slice(start, start + AT_ONCE) for start in range(0, len(own), AT_ONCE)]
     for step in range(STEPS):
         part = parts[step % len(parts)]
-        scores = _scores(described[part], table, seen)
-        loss = F.cross_entropy(scores.flatten(0, 2), own[part].flatten(0, 2))
+        loss = _loss(described[part], own[part], table, seen)
         optimizer.zero_grad()
-        (loss + RIDGE * table.square().sum()).backward()
+        loss.backward()
         optimizer.step()
         schedule.step()
     return table.detach()
+
+
+def _loss(described: Tensor, own: Tensor, table: Tensor, seen: Tensor) -> Tensor:
+    """How unlike the attention that a table tells is to the heads' own, and how large
+    the table is.
+    """
+    scores = _scores(described, table, seen)
+    apart = F.cross_entropy(scores.flatten(0, 2), own.flatten(0, 2))
+    ridge = RIDGE * table.square().sum()
+    return apart + ridge

@@ -53,20 +53,40 @@ def distinct(
     before.
     """
     tried = list(expressions)
-    keys = [hashlib.blake2b(digest_size=16) for _ in tried]
-    lead = [False] * len(tried)
+    keys = [_Digest() for _ in tried]
     for rows, block in blocks(at):
-        for number, expression in enumerate(tried):
+        for key, expression in zip(keys, tried, strict=True):
             mask = block.mask(expression)
             if matters is not None:
                 mask = mask & matters[rows]
-            lead[number] |= bool(mask.any())
-            keys[number].update(mask.cpu().numpy().tobytes())
-    first: dict[bytes, Expression] = {}
-    for expression, key, leads in zip(tried, keys, lead, strict=True):
-        if leads:
-            first.setdefault(key.digest(), expression)
+            key.add(mask)
+    first = dict[bytes, Expression]()
+    for key, expression in zip(keys, tried, strict=True):
+        if key.leads:
+            first.setdefault(key.digest, expression)
     return list(first.values())
+
+
+class _Digest:
+    """A digest of the keys that an expression leads to.
+
+    Attributes:
+        leads: whether there are any.
+    """
+
+    def __init__(self):
+        self._hash = hashlib.blake2b(digest_size=16)
+        self.leads = False
+
+    @property
+    def digest(self) -> bytes:
+        """That of all that was added."""
+        return self._hash.digest()
+
+    def add(self, mask: Mask) -> None:
+        """Take the keys in some more sequences into account."""
+        self.leads |= bool(mask.any())
+        self._hash.update(mask.cpu().numpy().tobytes())
 
 
 def blocks(at: Composed, size: int = BLOCK) -> Iterator[tuple[slice, Composed]]:
@@ -82,20 +102,20 @@ def candidates(at: Composed, layer: int) -> Iterator[Expression]:
     """
     primitives = list(_primitives(at, layer))
     sets = [keys for keys in primitives if keys.primitive.picked]
-    picks = [*_picked(at, sets)]
-    yield from (Given(name) for name in at.given)
+    picks = list(_picked(at, sets))
+    for name in at.given:
+        yield Given(name)
     yield from primitives
     yield from picks
     if at.of_tokens:
-        for keys in primitives:
-            if keys.form in PER_PLACE:
-                yield from (If(keys, same) for same in CONDITIONS.values())
+        places = [keys for keys in primitives if keys.form in PER_PLACE]
+        for keys in places:
+            for same in CONDITIONS.values():
+                yield If(keys, same)
     if layer:
+        by_place = [pick for pick in picks if not _by_value(pick)]
         anchored = [keys for keys in primitives if keys.primitive.words == 3]
-        movable = [pick for pick in picks if not _by_value(pick)]
-        movable = [*sets, *movable, *anchored]
-        for by in MOVES.values():
-            yield from (Moved(pick, by) for pick in movable)
+        yield from _moved([*sets, *by_place, *anchored])
 
 
 def _primitives(at: Composed, layer: int) -> Iterator[Keys]:
@@ -107,16 +127,26 @@ def _primitives(at: Composed, layer: int) -> Iterator[Keys]:
 
 def _picked(at: Composed, sets: Sequence[Keys]) -> Iterator[Expression]:
     for which in ENDS:
-        yield from (Picked(which, keys) for keys in sets)
+        for keys in sets:
+            yield Picked(which, keys)
     ranked = [keys for keys in sets if keys.form in RANKED]
     for which in ENDS:
-        yield from (Picked(which, keys, rank) for keys in ranked for rank in (2, 3))
-    yield from (Run(keys) for keys in sets if keys.form in RANKED)
+        for keys in ranked:
+            yield Picked(which, keys, 2)
+            yield Picked(which, keys, 3)
+    for keys in ranked:
+        yield Run(keys)
     if at.has("order"):
         for which in ("smallest", "largest"):
             for keys in sets:
                 yield Picked(which, keys)
             yield Picked(which, Keys("any token"), 2)
+
+
+def _moved(movable: Sequence[Expression]) -> Iterator[Expression]:
+    for by in MOVES.values():
+        for keys in movable:
+            yield Moved(keys, by)
 
 
 def _by_value(pick: Expression) -> bool:

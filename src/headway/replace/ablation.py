@@ -70,6 +70,10 @@ class Sums(NamedTuple):
     total: float
     squares: float
 
+    def plus(self, more: "Sums") -> "Sums":
+        """Those of more sequences added."""
+        return Sums(self.total + more.total, self.squares + more.squares)
+
     def may_be_below(self, limit: float, seen: int, count: int, is_exact: bool) -> bool:
         """True if the mean over all sequences may be below a limit.
 
@@ -174,15 +178,17 @@ class Bench(Judging):
                 queries.
         """
         require_answers(model, task, batch)
-        self.model, self.task, self.batch = model, task, batch
+        self.model = model
+        self.task = task
+        self.batch = batch
         self.heads = heads_of(model)
         self.hops = task.judged
         self.columns = [task.hops.index(hop) for hop in self.hops]
         self._asked = task.targets.how_often(batch.targets)
         edges = edges_of(task, model, batch)
-        for name, relation in [*edges.items()]:
-            if relation.use == "measured":
-                del edges[name]
+        measured = [name for name in edges if edges[name].use == "measured"]
+        for name in measured:
+            del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
         # Heads above that are free were trained to rows that bring something, of
         # whatever use.
@@ -208,7 +214,8 @@ class Bench(Judging):
     def forwards(self) -> float:
         """The cost so far, in forward passes of the whole model over all sequences."""
         shared = 0 if self._streams is None else self._streams.computed
-        return (self._computed + shared) / self._vectors(self.sequences)
+        computed = self._computed + shared
+        return computed / self._vectors(self.sequences)
 
     def add_forwards(self, count: float) -> None:
         """Counts forward passes made elsewhere, of all the bench's sequences."""
@@ -229,17 +236,15 @@ class Bench(Judging):
         """
         self.candidates += len(candidates)
         outputs = self.outputs(candidates)
-        return torch.stack(
-            [self.judged(predicted, slice(None)) for predicted in outputs]
-        )
+        errors = [self.judged(predicted, slice(None)) for predicted in outputs]
+        return torch.stack(errors)
 
     def judged(
         self, predicted: Float[Tensor, "sequence query output"], part: slice
     ) -> Float[Tensor, "sequence hop"]:
         """The errors of outputs at some sequences' queries (see `Targets.errors`)."""
-        errors = self.task.targets.errors(
-            predicted, self.batch.targets[part], self._asked
-        )
+        targets = self.batch.targets[part]
+        errors = self.task.targets.errors(predicted, targets, self._asked)
         return errors[..., self.columns]
 
     @torch.no_grad()
@@ -257,18 +262,19 @@ class Bench(Judging):
             HeadwayError: as `errors`.
         """
         if part is None:
-            return torch.cat([self.outputs(candidates, part) for part in self.parts], 1)
+            in_parts = [self.outputs(candidates, part) for part in self.parts]
+            return torch.cat(in_parts, 1)
         chosen = [self._checked(candidate) for candidate in candidates]
         return torch.cat([*self._outputs(chosen, part)])
 
     def _outputs(self, chosen: Sequence[Candidate], part: slice) -> Iterator[Tensor]:
         """Outputs in some sequences, of as many candidates at once as allowed."""
-        inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
+        inputs = self.batch.inputs[part]
+        n_read = self.batch.targets.shape[1]
         vectors = self._vectors(len(inputs))
         numbers = len(inputs) * self.task.length * self.task.d_target
-        at_once = max(
-            1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
-        )
+        most = min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
+        at_once = max(1, most)
         for start in range(0, len(chosen), at_once):
             some = chosen[start : start + at_once]
             if self.given_up:
@@ -304,39 +310,79 @@ class Bench(Judging):
         if len(self._sums) > REMEMBERED:
             self._sums.clear()
         count = sequences or self.sequences
-        is_exact = sequences is None
         parts = [part for part in self.parts if part.stop <= count]
+        candidates, named = self._named(groups)
+        self.candidates += len(candidates.keys() - self._sums.keys())
+        may_serve = partial(self._may_be_below, limit, count, sequences is None, parts)
+        left = self._followed(named, candidates, parts, may_serve)
+        losses = [math.inf] * len(groups)
+        for at, group in left.items():
+            losses[at] = self._largest_total(group, parts) / count
+        return losses
+
+    def _largest_total(
+        self, group: Sequence[CandidateKey], parts: Sequence[slice]
+    ) -> float:
+        """The largest sum of errors of some candidates, in all of some parts."""
+        last = len(parts) - 1
+        return max(self._sums[name][last].total for name in group)
+
+    def _named(
+        self, groups: Sequence[Sequence[Replaced]]
+    ) -> tuple[dict[CandidateKey, Candidate], list[list[CandidateKey]]]:
+        """The candidates of all groups by their keys, and the keys of each group."""
         candidates = dict[CandidateKey, Candidate]()
         named = list[list[CandidateKey]]()
         for group in groups:
             checked = [self._checked(candidate) for candidate in group]
-            named.append([frozenset(candidate.items()) for candidate in checked])
-            candidates.update(zip(named[-1], checked, strict=True))
-        self.candidates += sum(name not in self._sums for name in candidates)
+            keys = [frozenset(candidate.items()) for candidate in checked]
+            candidates.update(zip(keys, checked, strict=True))
+            named.append(keys)
+        return candidates, named
+
+    def _followed(
+        self,
+        named: Sequence[Sequence[CandidateKey]],
+        candidates: Mapping[CandidateKey, Candidate],
+        parts: Sequence[slice],
+        may_serve: Callable[[CandidateKey], bool],
+    ) -> dict[int, Sequence[CandidateKey]]:
+        """The groups that may serve after all parts, by number: members are judged one
+        after the other, part by part, as long as their group may serve.
+
+        Args:
+            named: the members of every group.
+            candidates: by what they are called.
+            parts: of the sequences.
+            may_serve: whether a candidate may, by what was seen of it.
+        """
         left = dict(enumerate(named))
         most_members = max(map(len, named), default=0)
         for member in range(most_members):
             for number, part in enumerate(parts):
-                judged = {
-                    at: group[member]
-                    for at, group in left.items()
-                    if member < len(group)
-                }
-                self._add_up(
-                    number, part, {name: candidates[name] for name in judged.values()}
-                )
+                judged = dict[int, CandidateKey]()
+                for at, group in left.items():
+                    if member < len(group):
+                        judged[at] = group[member]
+                in_turn = {name: candidates[name] for name in judged.values()}
+                self._add_up(number, part, in_turn)
                 for at, name in judged.items():
-                    farthest = min(len(self._sums[name]), len(parts)) - 1
-                    seen = self._sums[name][farthest]
-                    if not seen.may_be_below(
-                        limit, parts[farthest].stop, count, is_exact
-                    ):
+                    if not may_serve(name):
                         del left[at]
-        losses = [math.inf] * len(groups)
-        for at, group in left.items():
-            totals = [self._sums[name][len(parts) - 1].total for name in group]
-            losses[at] = max(totals) / count
-        return losses
+        return left
+
+    def _may_be_below(
+        self,
+        limit: float,
+        count: int,
+        is_exact: bool,
+        parts: Sequence[slice],
+        name: CandidateKey,
+    ) -> bool:
+        """True if a candidate's loss may be below a limit (see `Sums.may_be_below`)."""
+        farthest = min(len(self._sums[name]), len(parts)) - 1
+        sums = self._sums[name][farthest]
+        return sums.may_be_below(limit, parts[farthest].stop, count, is_exact)
 
     def _add_up(
         self, number: int, part: slice, candidates: Mapping[CandidateKey, Candidate]
@@ -348,16 +394,23 @@ class Bench(Judging):
             part: its sequences.
             candidates: by what they are called.
         """
-        names = [n for n in candidates if len(self._sums.setdefault(n, [])) <= number]
-        left = iter(names)
-        for outputs in self._outputs([candidates[name] for name in names], part):
-            errors = torch.stack([self.judged(each, part).mean(-1) for each in outputs])
-            totals = errors.sum(1).tolist()
-            squares = errors.square().sum(1).tolist()
-            for total, square, name in zip(totals, squares, left, strict=False):
+        lacking = list[CandidateKey]()
+        for name in candidates:
+            if len(self._sums.setdefault(name, [])) <= number:
+                lacking.append(name)
+        left = iter(lacking)
+        for outputs in self._outputs([candidates[name] for name in lacking], part):
+            for more, name in zip(self._sums_of(outputs, part), left, strict=False):
                 sums = self._sums[name]
                 before = sums[-1] if number else Sums(0.0, 0.0)
-                sums.append(Sums(before.total + total, before.squares + square))
+                sums.append(before.plus(more))
+
+    def _sums_of(self, outputs: Tensor, part: slice) -> list[Sums]:
+        """The sums of candidates' errors in a part, given their outputs."""
+        errors = torch.stack([self.judged(each, part).mean(-1) for each in outputs])
+        totals = errors.sum(1).tolist()
+        squares = errors.square().sum(1).tolist()
+        return [*map(Sums, totals, squares)]
 
     def gains(
         self,
@@ -378,30 +431,52 @@ class Bench(Judging):
         """
         chosen = self._checked(replaced)
         count = min(sequences, self.sequences)
+        lowered = measured or partial(self._loss_in, count)
         gains = [0.0] * len(changes)
-
-        smooth = self.task.targets.smooth
-
-        def loss(part: slice, outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
-            targets = self.batch.targets[part]
-            errors = smooth.errors(outputs, targets, self._asked)[..., self.columns]
-            return errors.mean(1).sum() / count
-
         for start in range(0, count, FEW):
             part = slice(start, min(start + FEW, count))
-            inputs, n_read = self.batch.inputs[part], self.batch.targets.shape[1]
-            tap = tap_of(self.patterns, [chosen], part)
-            lowered = partial(measured or loss, part)
-            patterns, slopes = attention_slopes(
-                self.model, inputs, n_read, lowered, tap
-            )
-            for number, (head, mechanism) in enumerate(changes):
-                now = patterns[:, *head]
-                then = self.patterns.edit(head, mechanism, now, part=part)
-                gains[number] -= (slopes[:, *head] * (then - now)).sum().item()
+            rises = self._rises(chosen, changes, lowered, part)
+            for number, rise in enumerate(rises):
+                gains[number] -= rise
         # A backward pass costs two forward passes.
         self._computed += 3 * self._vectors(count)
         return [gain if math.isfinite(gain) else 0.0 for gain in gains]
+
+    def _loss_in(
+        self, count: int, part: slice, outputs: Tensor, _: Sequence[Tensor]
+    ) -> Tensor:
+        """What some of so many sequences add to the loss, or to that by which slopes
+        are taken.
+        """
+        smooth = self.task.targets.smooth
+        targets = self.batch.targets[part]
+        errors = smooth.errors(outputs, targets, self._asked)[..., self.columns]
+        return errors.mean(1).sum() / count
+
+    def _rises(
+        self,
+        chosen: Candidate,
+        changes: Sequence[tuple[Head, Mechanism]],
+        measured: Measured,
+        part: slice,
+    ) -> list[float]:
+        """By how much changes of single heads raise something in some sequences, to
+        first order.
+        """
+        patterns, slopes = attention_slopes(
+            self.model,
+            self.batch.inputs[part],
+            self.batch.targets.shape[1],
+            partial(measured, part),
+            tap_of(self.patterns, [chosen], part),
+        )
+        rises = list[float]()
+        for head, mechanism in changes:
+            now = patterns[:, *head]
+            then = self.patterns.edit(head, mechanism, now, part=part)
+            rise = slopes[:, *head] * (then - now)
+            rises.append(rise.sum().item())
+        return rises
 
     def _checked(self, candidate: Replaced) -> Candidate:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
@@ -426,12 +501,11 @@ class First(Judging):
     """
 
     def __init__(self, bench: Bench, sequences: int):
-        self.bench, self.sequences = bench, sequences
-        self.heads, self.gains, self.free_rows = (
-            bench.heads,
-            bench.gains,
-            bench.free_rows,
-        )
+        self.bench = bench
+        self.sequences = sequences
+        self.heads = bench.heads
+        self.gains = bench.gains
+        self.free_rows = bench.free_rows
 
     def worst(
         self, groups: Sequence[Sequence[Replaced]], limit: float = math.inf

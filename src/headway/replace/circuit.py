@@ -266,14 +266,12 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
         for path in circuit.paths:
             height = circuit.useful_layers.index(path.layer)
             heights.setdefault(path.relation, []).append(height)
-    names = sorted(heights, key=lambda name: (fmean(heights[name]), name))
-    heads = {
-        name: [_heads_along(name, circuit) for circuit in circuits] for name in names
-    }
+    heads = dict[str, list[list[Head]]]()
+    for name in sorted(heights, key=lambda name: (fmean(heights[name]), name)):
+        heads[name] = [_heads_along(name, circuit) for circuit in circuits]
     relations = [[path.relation for path in circuit.paths] for circuit in circuits]
-    likeness = fmean(
-        jaccard(first, second) for first, second in combinations(relations, 2)
-    )
+    pairs = combinations(relations, 2)
+    likeness = fmean(jaccard(first, second) for first, second in pairs)
     return Comparison(heads, likeness)
 
 

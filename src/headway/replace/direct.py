@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -74,13 +75,12 @@ class Direct:
         rows = [["direct effect on", self.metric, "95 %"]]
         for effect in self.effects[:LISTED]:
             low, high = effect.interval
-            rows.append(
-                [effect.part, f"{effect.mean:+.2f}", f"{low:.2f} to {high:.2f}"]
-            )
-        others = sum(effect.mean for effect in self.effects[LISTED:])
-        count = len(self.effects[LISTED:])
-        if count:
-            rows.append([f"{count} others together", f"{others:+.2f}", ""])
+            interval = f"{low:.2f} to {high:.2f}"
+            rows.append([effect.part, f"{effect.mean:+.2f}", interval])
+        others = self.effects[LISTED:]
+        if others:
+            together = sum(effect.mean for effect in others)
+            rows.append([f"{len(others)} others together", f"{together:+.2f}", ""])
         rows.append(["embeddings and the rest", f"{self.rest:+.2f}", ""])
         rows.append(["all", f"{self.whole:+.2f}", ""])
         return "\n".join(aligned(rows, "<>>"))
@@ -106,15 +106,18 @@ def direct_effects(model: Any, task: Task, batch: Batch) -> Direct:
     tapped = with_tap(model, task)
     own = tapped if isinstance(tapped, Tapped) else Tapped(model)
     batch = _on(batch, device_of(model))
-    parts = _Parts(own)
-    values = parts.values(task, batch)
-    whole = _better(task, batch, parts.outputs)
-    effects = [_effect(part, each) for part, each in values.items()]
-    ranked = sorted(effects, key=lambda effect: -abs(effect.mean))
-    total = whole.mean().item()
-    rest = total - sum(effect.mean for effect in ranked)
-    name = task.targets.metric_name
-    return Direct(name, total, ranked, rest, len(batch.inputs))
+    parts = _Parts(own, len(batch.inputs))
+    effects = [_effect(*each) for each in parts.values(task, batch).items()]
+    effects.sort(key=lambda effect: -abs(effect.mean))
+    whole = _better(task, batch, parts.outputs).mean().item()
+    rest = whole - sum(effect.mean for effect in effects)
+    return Direct(
+        metric=task.targets.metric_name,
+        whole=whole,
+        effects=effects,
+        rest=rest,
+        sequences=len(batch.inputs),
+    )
 
 
 def _on(batch: Batch, device: str) -> Batch:
@@ -142,57 +145,71 @@ def _effect(part: str, values: Values) -> Effect:
 class _Parts:
     """The parts of a model, each with a factor of 1, whose slope is what it adds.
 
+    Args:
+        model: with a tap.
+        count: of the sequences.
+
     Attributes:
         outputs: at the queries.
+        factors: of every part, by its name.
     """
 
-    def __init__(self, model: Tapped):
+    def __init__(self, model: Tapped, count: int):
         self.model = model
+        self.count = count
         self.outputs = torch.empty(0)
+        self.factors = dict[str, Tensor]()
+        self._patterns = dict[int, Tensor]()
 
     @torch.enable_grad()
     def values(self, task: Task, batch: Batch) -> dict[str, Values]:
         """The effect of every part, by its name."""
-        count, n_read = len(batch.inputs), batch.targets.shape[1]
-        factors = dict[str, Tensor]()
-        patterns = dict[int, Tensor]()
-
-        def tap(layer: int, pattern: Tensor) -> Tensor:
-            patterns[layer] = pattern.detach()
-            return patterns[layer]
-
-        def reads(read: Read) -> Tensor:
-            weights = list[Tensor]()
-            for number, own in enumerate(patterns[read.layer].unbind(1)):
-                name = name_of((read.layer, number))
-                factor = factors.setdefault(name, _ones(count, own))
-                weights.append(own * factor[:, None, None])
-            pattern = read.laid(torch.stack(weights, 1))
-            return read.product(pattern, read.values.detach())
-
-        with self._mlps(factors, count), _FixedScales():
-            outputs = self.model(batch.inputs, tap, reads)
+        with self._mlps(), _FixedScales():
+            outputs = self.model(batch.inputs, self._tap, self._reads)
+        n_read = batch.targets.shape[1]
         self.outputs = outputs[:, -n_read:]
         better = _better(task, batch, self.outputs).sum()
-        names = list(factors)
-        every = [factors[name] for name in names]
-        slopes = torch.autograd.grad(better, every, allow_unused=True)
+        factors = [*self.factors.values()]
+        slopes = torch.autograd.grad(better, factors, allow_unused=True)
         self.outputs = self.outputs.detach()
         by_part = dict[str, Values]()
-        for name, factor, slope in zip(names, every, slopes, strict=True):
-            by_part[name] = torch.zeros_like(factor) if slope is None else slope
-        return {name: value.detach() for name, value in by_part.items()}
+        for name, slope in zip(self.factors, slopes, strict=True):
+            if slope is None:
+                slope = torch.zeros_like(self.factors[name])
+            by_part[name] = slope.detach()
+        return by_part
+
+    def _tap(self, layer: int, pattern: Tensor) -> Tensor:
+        """Holds a pattern fixed."""
+        self._patterns[layer] = pattern.detach()
+        return self._patterns[layer]
+
+    def _reads(self, read: Read) -> Tensor:
+        """What heads read, each times its factor, with values held fixed."""
+        weights = list[Tensor]()
+        for number, own in enumerate(self._patterns[read.layer].unbind(1)):
+            name = name_of((read.layer, number))
+            weights.append(own * self.factor(name, own)[:, None, None])
+        pattern = read.laid(torch.stack(weights, 1))
+        return read.product(pattern, read.values.detach())
+
+    def factor(self, name: str, like: Tensor) -> Tensor:
+        """The factor of a part, for every sequence; of a kind with a tensor."""
+        if name not in self.factors:
+            ones = torch.ones(self.count, dtype=like.dtype, device=like.device)
+            self.factors[name] = ones.requires_grad_()
+        return self.factors[name]
 
     @contextmanager
-    def _mlps(self, factors: dict[str, Tensor], count: int) -> Iterator[None]:
+    def _mlps(self) -> Iterator[None]:
         """Reads of MLPs held fixed, and what each gives times its factor."""
         hooks = list[Any]()
         named = self.model.module.named_modules()
         mlps = [module for name, module in named if MLP.search(name)]
         for number, module in enumerate(mlps):
-            name = f"L{number}.mlp"
+            factor = partial(self.factor, f"L{number}.mlp")
             before = module.register_forward_pre_hook(_fixed)
-            after = module.register_forward_hook(_factored(name, factors, count))
+            after = module.register_forward_hook(partial(_factored, factor))
             hooks += [before, after]
         try:
             yield
@@ -201,31 +218,23 @@ class _Parts:
                 hook.remove()
 
 
-def _ones(count: int, like: Tensor) -> Tensor:
-    """Factors of 1 for so many sequences."""
-    return torch.ones(count, dtype=like.dtype, device=like.device, requires_grad=True)
-
-
 def _fixed(_: nn.Module, given: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments of a module's call, without slopes."""
-    return tuple(
-        argument.detach() if isinstance(argument, Tensor) else argument
-        for argument in given
-    )
+    fixed = list[Any]()
+    for argument in given:
+        is_tensor = isinstance(argument, Tensor)
+        fixed.append(argument.detach() if is_tensor else argument)
+    return tuple(fixed)
 
 
 def _factored(
-    name: str, factors: dict[str, Tensor], count: int
-) -> Callable[[nn.Module, Any, Any], Any]:
-    """A hook that multiplies what a module gives by a factor for every sequence."""
-
-    def hook(_: nn.Module, __: Any, given: Any) -> Any:
-        output = given[0] if isinstance(given, tuple) else given
-        factor = factors.setdefault(name, _ones(count, output))
-        scaled = output * factor.view(-1, *[1] * (output.ndim - 1))
-        return (scaled, *given[1:]) if isinstance(given, tuple) else scaled
-
-    return hook
+    factor_like: Callable[[Tensor], Tensor], _: nn.Module, __: Any, given: Any
+) -> Any:
+    """Multiplies what a module gives by a factor for every sequence, as a hook."""
+    output = given[0] if isinstance(given, tuple) else given
+    by_sequence = [-1] + [1] * (output.ndim - 1)
+    scaled = output * factor_like(output).view(by_sequence)
+    return (scaled, *given[1:]) if isinstance(given, tuple) else scaled
 
 
 class _FixedScales(TorchFunctionMode):

@@ -127,7 +127,8 @@ class Exchange:
         batch: Batch,
         others: Mapping[Source, Batch],
     ):
-        self.task, self.batch = task, batch
+        self.task = task
+        self.batch = batch
         self.model = _tapped_everywhere(model, batch.inputs)
         # Relations and masks are those of the model itself, whose config may tell them.
         self._own = model if isinstance(model, Transformer) else self.model
@@ -192,9 +193,8 @@ class Exchange:
         sequences, positions = self.batch.inputs.shape[:2]
         vectors = sequences * positions * self.model.n_layers
         numbers = self.outputs_of[OWN].numel()
-        at_once = max(
-            1, min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
-        )
+        most = min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
+        at_once = max(1, most)
         for start in range(0, len(changes), at_once):
             yield from self._outputs(changes[start : start + at_once])
 
@@ -202,7 +202,8 @@ class Exchange:
     def _outputs(
         self, changes: Sequence[Change]
     ) -> Float[Tensor, "change sequence query output"]:
-        inputs, n_read = self.batch.inputs, self.batch.targets.shape[1]
+        inputs = self.batch.inputs
+        n_read = self.batch.targets.shape[1]
         together = inputs.repeat(len(changes), *[1] * (inputs.ndim - 1))
         mechanisms = [change.mechanisms for change in changes]
         replaced = tap_of(self.patterns, mechanisms, slice(None))
@@ -233,9 +234,8 @@ class Exchange:
             number: of the product among those of the layer.
             changes: that are made.
         """
-        if not any(
-            head[0] == read.layer for change in changes for head in change.swaps
-        ):
+        layers = {layer for change in changes for layer, _ in change.swaps}
+        if read.layer not in layers:
             return read.product(read.pattern, read.values)
         products = list[Tensor]()
         for source, weights in self._weights(read.layer, pattern, changes).items():
@@ -254,22 +254,31 @@ class Exchange:
         weights: dict[Source, Tensor] = {OWN: by_change.clone()}
         for at, change in enumerate(changes):
             for head, swap in change.swaps.items():
-                if head[0] != layer:
-                    continue
-                own = by_change[at, :, head[1]]
-                weights[OWN][at, :, head[1]] = 0.0
-                for term in swap:
-                    if term.reads not in weights:
-                        weights[term.reads] = torch.zeros_like(by_change)
-                    part = term.share * self._attention(term.attends, head, own)
-                    weights[term.reads][at, :, head[1]] += part
+                if head[0] == layer:
+                    weights[OWN][at, :, head[1]] = 0.0
+                    own = by_change[at, :, head[1]]
+                    for source, attention in self._read_by(swap, head, own):
+                        if source not in weights:
+                            weights[source] = torch.zeros_like(by_change)
+                        weights[source][at, :, head[1]] += attention
         return {source: each.flatten(0, 1) for source, each in weights.items()}
 
-    def _attention(self, source: Source, head: Head, own: Tensor) -> Tensor:
-        """The attention of a head in a run; its own is given."""
-        return (
-            own if source == OWN else self.carried[source].patterns[head[0]][:, head[1]]
-        )
+    def _read_by(
+        self, swap: Swap, head: Head, own: Tensor
+    ) -> Iterator[tuple[Source, Tensor]]:
+        """The runs whose values a head reads, with its attention to them.
+
+        Args:
+            swap: what is exchanged of the head.
+            head: its layer and number.
+            own: its attention in the sequences.
+        """
+        layer, number = head
+        for term in swap:
+            attention = own
+            if term.attends != OWN:
+                attention = self.carried[term.attends].patterns[layer][:, number]
+            yield term.reads, term.share * attention
 
     def _require_values(self, changes: Sequence[Change]) -> None:
         """Makes sure that heads which are to carry something else carry anything."""
@@ -278,9 +287,8 @@ class Exchange:
             layers |= {layer for layer, _ in change.swaps}
         for layer in sorted(layers):
             is_read = layer in self.carried[OWN].values
-            require(
-                is_read, "layer", layer, "one whose pattern is multiplied with values"
-            )
+            allowed = "one whose pattern is multiplied with values"
+            require(is_read, "layer", layer, allowed)
 
     @torch.no_grad()
     def _record(self, source: Source, inputs: Tensor) -> Tensor:
@@ -326,12 +334,13 @@ def _seen_as_its_tap_says(model: Tappable, inputs: Tensor) -> Tapped:
     shape = tried(model, inputs)
     seen = Tapped(model, shape=shape)
     if not _is_same_attention(model, seen, inputs):
+        kind = type(model).__name__
+        in_it = f"{seen.n_layers} layers of {seen.n_heads}"
+        by_its_tap = f"{model.n_layers} of {model.n_heads}"
         raise HeadwayError(
-            f"what heads of {type(model).__name__} carry cannot be exchanged: the "
-            "attention that is"
-            f" seen in it ({seen.n_layers} layers of {seen.n_heads}) is not that "
-            "of its own tap"
-            f" ({model.n_layers} of {model.n_heads})"
+            f"what heads of {kind} carry cannot be exchanged:"
+            f" the attention that is seen in it ({in_it})"
+            f" is not that of its own tap ({by_its_tap})"
         )
     return seen
 
@@ -360,7 +369,6 @@ def require_same(read: Read, pattern: Tensor) -> None:
         is_same = False
     if not is_same:
         raise HeadwayError(
-            f"what heads of layer {read.layer} read cannot be exchanged: their "
-            "pattern is changed,"
-            " or laid out anew, before it meets values"
+            f"what heads of layer {read.layer} read cannot be exchanged:"
+            " their pattern is changed, or laid out anew, before it meets values"
         )

@@ -23,6 +23,7 @@ from headway.replace.exchange import (
     OWN,
     PARTNER,
     WHOLE_HEAD,
+    Carried,
     Change,
     Exchange,
     Swap,
@@ -87,7 +88,8 @@ class ExchangedBench(Bench):
         if relations not in self._kept:
             has_path = self.patterns.one_hot(relations).amax(2, keepdim=True).ceil()
             own = Term(has_path, OWN, OWN)
-            self._kept[relations] = own, Term(1 - has_path, PARTNER, PARTNER)
+            other = Term(1 - has_path, PARTNER, PARTNER)
+            self._kept[relations] = own, other
         return self._kept[relations]
 
     def effects(self, steps: int) -> Cells:
@@ -126,30 +128,51 @@ def _slopes(
         share: the part that is the head's own.
         measured: a number of the outputs at the queries.
     """
-    theirs = exchange.carried[PARTNER]
-    now = dict[int, Tensor]()
-    more = dict[int, Tensor]()
-    products = Counter[int]()
-
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        now[layer] = pattern
-        more[layer] = torch.zeros_like(pattern).requires_grad_()
-        return pattern
-
-    def reads(read: Read) -> Tensor:
-        layer = read.layer
-        values = theirs.values[layer][products[layer]]
-        products[layer] += 1
-        own_part = share + more[layer]
-        own = read.laid(own_part * now[layer])
-        other = read.laid((1 - own_part) * theirs.patterns[layer])
-        return read.product(own, read.values) + read.product(other, values)
-
+    mixed = _Mixed(exchange.carried[PARTNER], share)
     n_read = exchange.batch.targets.shape[1]
-    outputs = exchange.model(exchange.batch.inputs, tap, reads)[:, -n_read:]
-    leaves = [more[layer] for layer in sorted(more)]
-    slopes = torch.autograd.grad(measured(outputs), leaves, allow_unused=True)
+    outputs = exchange.model(exchange.batch.inputs, mixed.tap, mixed.reads)
+    leaves = [mixed.more[layer] for layer in sorted(mixed.more)]
+    number = measured(outputs[:, -n_read:])
+    slopes = torch.autograd.grad(number, leaves, allow_unused=True)
     filled = list[Tensor]()
     for leaf, slope in zip(leaves, slopes, strict=True):
         filled.append(torch.zeros_like(leaf) if slope is None else slope)
     return torch.stack(filled).detach()
+
+
+class _Mixed:
+    """Heads that partly carry their own, and for the rest what they carry in the
+    corrupted sequences.
+
+    Args:
+        theirs: what they carry there.
+        share: the part that is their own.
+
+    Attributes:
+        more: what is added to that part in every cell of a layer: zeros, by which
+            slopes are taken.
+    """
+
+    def __init__(self, theirs: Carried, share: float):
+        self.theirs = theirs
+        self.share = share
+        self.more = dict[int, Tensor]()
+        self._own = dict[int, Tensor]()
+        self._products = Counter[int]()
+
+    def tap(self, layer: int, pattern: Tensor) -> Tensor:
+        """Keeps the pattern of a layer."""
+        self._own[layer] = pattern
+        self.more[layer] = torch.zeros_like(pattern).requires_grad_()
+        return pattern
+
+    def reads(self, read: Read) -> Tensor:
+        """What heads read, mixed."""
+        layer = read.layer
+        number = self._products[layer]
+        self._products[layer] += 1
+        own_part = self.share + self.more[layer]
+        own = read.laid(own_part * self._own[layer])
+        other = read.laid((1 - own_part) * self.theirs.patterns[layer])
+        other_values = self.theirs.values[layer][number]
+        return read.product(own, read.values) + read.product(other, other_values)

@@ -398,8 +398,8 @@ def mechanism_of(written: Any) -> Mechanism:
         return MECHANISMS[written]()
     kinds = ", ".join([*MECHANISMS, "zero"])
     raise HeadwayError(
-        f"circuit: mechanism = {shown(written)} is not allowed: it must be {kinds}, "
-        "a list of relations or an object of relations and rows"
+        f"circuit: mechanism = {shown(written)} is not allowed: it must be {kinds},"
+        " a list of relations or an object of relations and rows"
     )
 
 
@@ -407,7 +407,6 @@ def refuse(mechanism: object) -> NoReturn:
     """Raises `HeadwayError`: no mechanism, or no fill of rows without a path."""
     kinds = f"{', '.join([*MECHANISMS, 'zero'])}, Paths or KnockOut"
     raise HeadwayError(
-        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be "
-        f"{kinds}, and what"
-        f" stands in rows without a path {', '.join(ABLATIONS)}"
+        f"circuit: mechanism = {shown(mechanism)} is not allowed: it must be {kinds},"
+        f" and what stands in rows without a path {', '.join(ABLATIONS)}"
     )

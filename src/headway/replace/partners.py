@@ -61,7 +61,8 @@ def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
     partner = next(_recombined(task, draws, batch), None)
     if partner is None:
         return partners_among(task, batch)
-    return Partners(batch, partner, rows_of(batch, _elsewhere(batch)))
+    elsewhere = rows_of(batch, _elsewhere(batch))
+    return Partners(batch, partner, elsewhere)
 
 
 def partners_among(task: Task, batch: Batch) -> Partners:
@@ -81,7 +82,8 @@ def partners_among(task: Task, batch: Batch) -> Partners:
         batch, partner = _paired(task, batch)
     else:
         partner = replace(batch, inputs=batch.corrupted)
-    return Partners(batch, partner, rows_of(batch, _elsewhere(batch)))
+    elsewhere = rows_of(batch, _elsewhere(batch))
+    return Partners(batch, partner, elsewhere)
 
 
 def rows_of(batch: Batch, rows: Int[Tensor, " row"]) -> Batch:
@@ -139,6 +141,25 @@ def _recombined(task: Task, draws: tuple[Tensor, ...], batch: Batch) -> Iterator
 
 def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
     """The sequences of which another one has the same layout, and these others."""
+    rows, others = list[int](), list[int]()
+    for group in _of_one_layout(task, batch):
+        if len(group) > 1:
+            rows += group
+            others += group[1:] + group[:1]
+    if len(rows) < LEAST:
+        raise HeadwayError(
+            f"exchange: {len(rows)} of {len(batch.inputs)} sequences have another one"
+            f" of the same layout, and {LEAST} are needed: draw more,"
+            " or let the task's `draw` return what stands where and what it is"
+            " as two tensors"
+        )
+    at = torch.tensor(rows, device=batch.inputs.device)
+    to = torch.tensor(others, device=batch.inputs.device)
+    return rows_of(batch, at), rows_of(batch, to)
+
+
+def _of_one_layout(task: Task, batch: Batch) -> list[list[int]]:
+    """The numbers of a batch's sequences, those of one layout together."""
     padding = trailing(batch.inputs)[:, None]
     roles = batch.roles.flatten(1)
     asked = task.targets.asked(batch.targets).flatten(1).long()
@@ -146,22 +167,7 @@ def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
     groups = defaultdict[tuple[int, ...], list[int]](list)
     for row, layout in enumerate(layouts.tolist()):
         groups[tuple(layout)].append(row)
-    rows, others = list[int](), list[int]()
-    for group in groups.values():
-        if len(group) > 1:
-            rows += group
-            others += group[1:] + group[:1]
-    if len(rows) < LEAST:
-        raise HeadwayError(
-            f"exchange: {len(rows)} of {len(batch.inputs)} sequences have another "
-            "one of the same"
-            f" layout, and {LEAST} are needed: draw more, or let the task's `draw` "
-            "return what"
-            " stands where and what it is as two tensors"
-        )
-    at = torch.tensor(rows, device=batch.inputs.device)
-    to = torch.tensor(others, device=batch.inputs.device)
-    return rows_of(batch, at), rows_of(batch, to)
+    return list(groups.values())
 
 
 def _elsewhere(batch: Batch) -> Int[Tensor, " sequence"]:

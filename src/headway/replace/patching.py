@@ -5,7 +5,7 @@ positions. So the effect of patching a part tells what the part carries. (Residu
 streams are patched by the hooks of a `Transformer`.)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -122,19 +122,22 @@ def patch_all(
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
     exchange = patching.exchange
-
-    def losses(outputs: Tensor) -> Tensor:
-        asked = task.targets.at_queries(outputs, clean.targets)
-        return task.targets.partial_losses(asked, clean.targets)
-
-    own = losses(exchange.outputs_of[OWN])
-    theirs = losses(exchange.outputs_of[PARTNER])
-    for name, loss in (("clean", own), ("corrupted", theirs)):
-        by_hop = dict(zip(task.hops, loss.tolist(), strict=True))
-        require(bool(loss.isfinite().all()), f"{name}: loss by hop", by_hop, "numbers")
+    own = patching.losses(exchange.outputs_of[OWN])
+    theirs = patching.losses(exchange.outputs_of[PARTNER])
+    _require_numbers("clean", own, task.hops)
+    _require_numbers("corrupted", theirs, task.hops)
     changes = [patching.change(site) for site in sites]
-    patched = torch.stack([losses(outputs) for outputs in exchange.outputs(changes)])
+    patched = torch.stack([*map(patching.losses, exchange.outputs(changes))])
     return Effects(sites, task.hops, clean=own, corrupted=theirs, patched=patched)
+
+
+def _require_numbers(
+    run: str, losses: Float[Tensor, " hop"], hops: Sequence[str]
+) -> None:
+    """Makes sure that a run's loss by hop is finite."""
+    by_hop = dict(zip(hops, losses.tolist(), strict=True))
+    are_numbers = bool(losses.isfinite().all())
+    require(are_numbers, f"{run}: loss by hop", by_hop, "numbers")
 
 
 def site_of(site: Site | str) -> Site:
@@ -157,7 +160,8 @@ class _Patching:
     """A corrupted run, ready to be put into clean ones."""
 
     def __init__(self, model: nn.Module, task: Task, clean: Batch, corrupted: Batch):
-        shape, wanted = list(corrupted.inputs.shape), list(clean.inputs.shape)
+        shape = list(corrupted.inputs.shape)
+        wanted = list(clean.inputs.shape)
         require(shape == wanted, "corrupted: inputs", shape, f"as clean, {wanted}")
         if not torch.equal(corrupted.roles, clean.roles):
             raise HeadwayError("corrupted: roles must stand where they stand in clean")
@@ -165,16 +169,20 @@ class _Patching:
         self.patterns = self.exchange.patterns
         self.elsewhere = self.exchange.others[PARTNER]
 
+    def losses(self, outputs: Tensor) -> Float[Tensor, " hop"]:
+        """The loss by hop of outputs, against the clean targets."""
+        task, targets = self.exchange.task, self.exchange.batch.targets
+        asked = task.targets.at_queries(outputs, targets)
+        return task.targets.partial_losses(asked, targets)
+
     def all_of(self, kind: str) -> tuple[Site, ...]:
         """All sites of a kind."""
         require(kind in ("paths", "heads"), "at", kind, "paths, heads, or a list")
         every = self.exchange.heads
         if kind == "heads":
             return tuple(every)
+        names = [*filter(self._leads_alike, self.patterns.used_as("path"))]
         paths = list[Site]()
-        names = [
-            name for name in self.patterns.used_as("path") if self._leads_alike(name)
-        ]
         for head in every:
             paths += [AttentionPath.of(*head, name) for name in names]
         return tuple(paths)
@@ -186,7 +194,8 @@ class _Patching:
         along = dict[Head, Tensor]()
         for site in sites:
             if isinstance(site, AttentionPath) and site.at not in heads:
-                cells = (self.patterns.alone(site.relation) > 0).to(self.patterns.dtype)
+                is_along = self.patterns.alone(site.relation) > 0
+                cells = is_along.to(self.patterns.dtype)
                 along[site.at] = cells.maximum(along.get(site.at, cells))
         swaps: dict[Head, Swap] = dict.fromkeys(heads, WHOLE_HEAD)
         for head, cells in along.items():

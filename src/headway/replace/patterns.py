@@ -243,9 +243,9 @@ class Patterns:
         inputs = self.batch.corrupted
         if inputs is None or inputs.shape != self.batch.inputs.shape:
             raise HeadwayError(
-                "ablation = 'corrupted' is not allowed: the task does not lay out "
-                "a corrupted"
-                " sequence, as long as its own, beside each (Batch.corrupted)"
+                "ablation = 'corrupted' is not allowed:"
+                " the task does not lay out a corrupted sequence, as long as its own,"
+                " beside each (Batch.corrupted)"
             )
         with torch.no_grad():
             return attention_patterns(self.model, inputs)
@@ -490,7 +490,6 @@ def _require_uncut(value: Callable[[Tap], Tensor], layers: Sequence[int]) -> Non
             without = value(lambda at, own, cut=layer: own * (at != cut))
             if not torch.allclose(own, without, rtol=1e-4, atol=1e-6, equal_nan=True):
                 raise HeadwayError(
-                    f"layer {layer} has no gradient, though what the model gives "
-                    "depends on its"
-                    f" attention: {cuts.by}"
+                    f"layer {layer} has no gradient,"
+                    f" though what the model gives depends on its attention: {cuts.by}"
                 )

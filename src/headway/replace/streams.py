@@ -5,7 +5,7 @@ is the same: their streams are equal below the first layer in which they differ.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -44,12 +44,18 @@ class Stream(NamedTuple):
     layers: int
     mechanisms: CandidateKey
 
+    @classmethod
+    def after(cls, layers: int, candidate: Candidate, part: slice) -> "Stream":
+        """The streams of a part of the sequences after all layers."""
+        mechanisms = frozenset(candidate.items())
+        return cls(part.start, part.stop, layers, mechanisms)
+
     @property
     def below(self) -> "Stream":
         """This stream before its last layer."""
         layers = self.layers - 1
-        mechanisms = frozenset(each for each in self.mechanisms if each[0][0] < layers)
-        return Stream(self.start, self.stop, layers, mechanisms)
+        below = [(head, each) for head, each in self.mechanisms if head[0] < layers]
+        return Stream(self.start, self.stop, layers, frozenset(below))
 
 
 class Streams:
@@ -64,7 +70,8 @@ class Streams:
     """
 
     def __init__(self, model: Transformer, patterns: Patterns):
-        self.model, self.patterns = model, patterns
+        self.model = model
+        self.patterns = patterns
         self.computed = 0
         self._known: dict[Stream, Tensor] = {}
         self._held = 0
@@ -72,12 +79,8 @@ class Streams:
     def outputs(self, candidates: Sequence[Candidate], part: slice) -> Tensor:
         """The outputs under candidates, [candidate, sequence, query, output]."""
         self._forget()
-        last = [
-            Stream(
-                part.start, part.stop, self.model.n_layers, frozenset(candidate.items())
-            )
-            for candidate in candidates
-        ]
+        layers = self.model.n_layers
+        last = [Stream.after(layers, candidate, part) for candidate in candidates]
         # By layer, and by whether it needs no queries and keys: streams, each with its
         # candidate.
         missing = defaultdict[tuple[int, bool], dict[Stream, Candidate]](dict)
@@ -124,25 +127,41 @@ class Streams:
             are_known: whether its patterns need no queries and keys.
             part: the sequences.
         """
-        model = self.model
-        inputs = self.patterns.batch.inputs[part]
-        sequences, length = inputs.shape[:2]
-        is_last = layer == model.n_layers - 1
-        n_read = self.patterns.batch.targets.shape[1] if is_last else length
-        mask = None if model.mask is None else model.mask[:length, :length]
-        left = iter(streams.items())
+        sequences, length = self.patterns.batch.inputs[part].shape[:2]
         together = max(1, AT_ONCE // (sequences * length))
+        left = iter(streams.items())
         while some := dict(islice(left, together)):
-            if layer == 0:
-                below = model.embedded(inputs).repeat(len(some), 1, 1)
-            else:
-                below = torch.cat([self._known[stream.below] for stream in some])
-            tap = tap_of(self.patterns, [*some.values()], part, length - n_read)
-            own = partial(tap, layer)
-            after = model.layers[layer](
-                below, mask, own(None) if are_known else own, n_read
-            )
+            below = self._below(some, layer, part)
+            after = self._after(below, [*some.values()], layer, are_known, part)
             vectors = after.shape[:2].numel()
             self.computed += vectors
             self._held += vectors
             self._known.update(zip(some, after.chunk(len(some)), strict=True))
+
+    def _below(self, streams: Collection[Stream], layer: int, part: slice) -> Tensor:
+        """Streams before they pass a layer, one behind the other."""
+        if layer > 0:
+            return torch.cat([self._known[stream.below] for stream in streams])
+        embedded = self.model.embedded(self.patterns.batch.inputs[part])
+        return embedded.repeat(len(streams), 1, 1)
+
+    def _after(
+        self,
+        below: Tensor,
+        candidates: Sequence[Candidate],
+        layer: int,
+        are_known: bool,
+        part: slice,
+    ) -> Tensor:
+        """Streams after a layer, given those before it, with each candidate in place.
+
+        The last layer gives what is read alone.
+        """
+        model = self.model
+        length = below.shape[1]
+        is_last = layer == model.n_layers - 1
+        n_read = self.patterns.batch.targets.shape[1] if is_last else length
+        mask = None if model.mask is None else model.mask[:length, :length]
+        tap = partial(tap_of(self.patterns, candidates, part, length - n_read), layer)
+        pattern = tap(None) if are_known else tap
+        return model.layers[layer](below, mask, pattern, n_read)

@@ -214,16 +214,15 @@ def with_tap(model: Any, task: Task) -> Tappable:
             model.config.attention == "softmax",
             "model.attention",
             model.config.attention,
-            "softmax: a circuit says where heads look; linear scores are no shares "
-            "of attention",
+            "softmax: a circuit says where heads look;"
+            " linear scores are no shares of attention",
         )
     if has_tap(model):
         return model
     if not isinstance(model, nn.Module):
         raise HeadwayError(
-            f"model = {type(model).__name__} is not allowed: it must be a run, its "
-            "folder, or a"
-            " torch.nn.Module with its weights loaded"
+            f"model = {type(model).__name__} is not allowed: it must be a run,"
+            " its folder, or a torch.nn.Module with its weights loaded"
         )
     example = task.sample(2, generator_for(device_of(model), "example"))
     if "logits_to_keep" in parameters_of(model):

@@ -130,17 +130,16 @@ def require_comparable(run: Run) -> None:
         problem = f"training.clamped = {clamped}: its circuit grew with a clamp"
     elif curriculum.judged(0, run.config.task) is not None:
         problem = (
-            f"training.curriculum = {curriculum.kind}: its stages begin when hops "
-            "are learnt, so a"
-            " clamped training would be asked other things; train with another "
-            "curriculum"
-            " (headway train fast deepening=false)"
+            f"training.curriculum = {curriculum.kind}:"
+            " its stages begin when hops are learnt,"
+            " so a clamped training would be asked other things;"
+            " train with another curriculum (headway train fast deepening=false)"
         )
     elif given_up:
         problem = (
-            f"it gave {counted(given_up, 'attempt')} up, so it did not learn from "
-            "the weights of"
-            f" seed {run.config.seed}: train another seed, with training.patience=0"
+            f"it gave {counted(given_up, 'attempt')} up,"
+            f" so it did not learn from the weights of seed {run.config.seed}:"
+            " train another seed, with training.patience=0"
         )
     if problem is not None:
         raise HeadwayError(f"{run.folder}: {problem}")

@@ -100,9 +100,8 @@ class RayEngine(Engine):
             fitting.append(int(min(shares)))
         if not any(fitting):
             raise HeadwayError(
-                f"a run asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs "
-                "(threads,"
-                " --gpus-per-run): no node of the cluster has both"
+                f"a run asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
+                " (threads, --gpus-per-run): no node of the cluster has both"
             )
         return self.workers or sum(fitting)
 
@@ -137,9 +136,8 @@ def on_node(folder: Path, trusted: Source | None, command: Sequence[str]) -> str
     """
     if not is_there(folder):
         raise HeadwayError(
-            f"{folder.parent} is not the same folder on all nodes of the cluster: "
-            "put the sweep"
-            " into one that they share"
+            f"{folder.parent} is not the same folder on all nodes of the cluster:"
+            " put the sweep into one that they share"
         )
     sys.argv = [*command]
     return carry_out(folder, trusted)

@@ -107,8 +107,8 @@ def crossed(
             run = ",".join(filter(None, (of_base, cell))) or f"seed={config.seed}"
             if run in runs:
                 raise HeadwayError(
-                    f"{name}: two configs are called {run}: every run needs a name "
-                    "of its own"
+                    f"{name}: two configs are called {run}:"
+                    " every run needs a name of its own"
                 )
             runs[run] = config
     return Plan(name, runs)

@@ -305,9 +305,8 @@ def begin(folder: Path, plan: Plan) -> None:
                 begun = Run.open(folder / name) if is_there(folder / name) else None
                 if begun is not None and begun.changed:
                     raise HeadwayError(
-                        f"{begun.folder}: {begun.changed}: put the file back as it "
-                        "was, or choose"
-                        " another folder"
+                        f"{begun.folder}: {begun.changed}: put the file back as it was,"
+                        " or choose another folder"
                     )
                 before = known.runs.get(name, config) if begun is None else begun.config
                 require_same(folder / name, before, config)
@@ -330,7 +329,6 @@ def require_same(folder: Path, made: RunConfig, planned: RunConfig) -> None:
     then = said(before.get(first))
     now = said(after.get(first))
     raise HeadwayError(
-        f"{folder} is there already with {first} = {then}, not {now}: choose "
-        "another folder, or"
-        " other names"
+        f"{folder} is there already with {first} = {then}, not {now}:"
+        " choose another folder, or other names"
     )

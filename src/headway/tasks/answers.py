@@ -4,7 +4,8 @@ They are as good as a sample is. What is too easy is found by trying rules that 
 nothing up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Int
@@ -29,8 +30,8 @@ def doubts_of(task: Task, batch: Batch) -> Doubts:
         asks = asked[:, :, i]
         if not asks.any():
             what = (
-                f"{hop} is never asked in {len(asked)} sequences: leave it out "
-                "of the targets"
+                f"{hop} is never asked in {len(asked)} sequences:"
+                " leave it out of the targets"
             )
             yield "hops", what
             continue
@@ -182,25 +183,46 @@ def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
         return
     rows = torch.arange(len(queries))[:, None]
     answers = batch.targets[rows, queries, i]
+    shares = _Shares(batch, answers, asked)
+    what = f"the answer to {hop} stands"
+    yield from _not_at_a_role(what, shares, task.roles)
 
-    def share_at(role: int, step: int = 0) -> float:
-        """The share of answers that stand at a role, or so many positions behind it."""
-        return _share_at(batch.roles[:, role] + step, batch.inputs, answers, asked)
 
-    shares = [share_at(role) for role in range(len(task.roles))]
-    most = max(shares)
+def _not_at_a_role(what: str, shares: "_Shares", roles: Sequence[str]) -> Doubts:
+    """Tell where answers stand instead if they do not always stand at one role."""
+    at_roles = [shares.at(role) for role in range(len(roles))]
+    most = max(at_roles)
     if most == 1:
         return
-    what = f"the answer to {hop} stands"
-    for role, name in enumerate(task.roles):
+    for role, name in enumerate(roles):
         for step, side in ((-1, "before"), (1, "after")):
-            if share_at(role, step) == 1:
+            if shares.at(role, step) == 1:
                 where = f"one position {side} {name}, and at no role"
                 yield "assemble", f"{what} {where}: move the role or the target"
                 return
-    best = task.roles[shares.index(most)]
+    best = roles[at_roles.index(most)]
     where = f"at no role of its chain (at {best} in {most:.0%})"
     yield "assemble", f"{what} {where}: fine if it is computed"
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """The shares of answers that stand at places of their chain.
+
+    Attributes:
+        batch: the sequences.
+        answers: of every chain.
+        asked: the chains that are asked for one.
+    """
+
+    batch: Batch
+    answers: Tensor
+    asked: Bool[Tensor, "batch chain"]
+
+    def at(self, role: int, step: int = 0) -> float:
+        """The share at a role, or so many positions behind it."""
+        positions = self.batch.roles[:, role] + step
+        return _share_at(positions, self.batch.inputs, self.answers, self.asked)
 
 
 def _share_at(
@@ -231,19 +253,17 @@ def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> D
         row, query = alone.nonzero()[0].tolist()
         share = alone.sum() / asks.sum()
         what = (
-            f"no relation has a key for {share:.0%} of the asked positions "
-            f"(query {query} of"
+            f"no relation has a key for {share:.0%} of the asked positions"
+            f" (query {query} of sequence {row}),"
+            " but their own may do: else add keys for them"
         )
-        what += f" sequence {row}), but their own may do: else add keys for them"
         yield "relations", what
     if not known.all():
         share = 1 - known.float().mean()
         what = (
-            f"{share:.0%} of the positions play no role and no path leads to "
-            "them, so that no"
-        )
-        what += (
-            " circuit can name heads that look there: give them one, if heads should"
+            f"{share:.0%} of the positions play no role and no path leads to them,"
+            " so that no circuit can name heads that look there:"
+            " give them one, if heads should"
         )
         yield "roles" if task.roles else "relations", what
 

@@ -346,8 +346,8 @@ def _untyped(task: Task) -> Doubts:
             )
     known = {field.name for field in fields(task)}
     what = (
-        "it is no field, so no file keeps it: make it one, or a "
-        "functools.cached_property"
+        "it is no field, so no file keeps it: make it one,"
+        " or a functools.cached_property"
     )
     for name in sorted(vars(task).keys() - known):
         is_derived = isinstance(getattr(cls, name, None), functools.cached_property)
@@ -399,8 +399,8 @@ def _drawn(task: Task) -> Doubts:
         part = getattr(first, name)
         if not _same(part, getattr(second, name)):
             what = (
-                f"{name} of the same draws differ from call to call: draw must "
-                "draw all of it"
+                f"{name} of the same draws differ from call to call:"
+                " draw must draw all of it"
             )
             raise WrongError("assemble", what)
         if not _same(part, getattr(sampled, name)):
@@ -475,14 +475,11 @@ def _require_one_shape(task: Task, batch: Batch) -> None:
             of_first = _size_of_each(batch, name)
             if of_other != of_first:
                 what = (
-                    f"{name} of a sequence are {of_first} by one seed and "
-                    f"{of_other} by another"
+                    f"{name} of a sequence are {of_first} by one seed"
+                    f" and {of_other} by another: all batches must be of one shape;"
+                    " fill short sequences up,"
+                    " and ask nothing there (IGNORE_INDEX, NaN)"
                 )
-                what += (
-                    ": all batches must be of one shape; fill short sequences "
-                    "up, and ask"
-                )
-                what += " nothing there (IGNORE_INDEX, NaN)"
                 raise WrongError("draw", what)
 
 
@@ -532,10 +529,9 @@ def _places(batch: Batch, query: str) -> Iterator[Finding]:
     twice = repeated.any(1).float().mean()
     if twice > 0:
         what = (
-            f"two stand at one position in {twice:.0%} of sequences: if that is "
-            "not meant, give"
+            f"two stand at one position in {twice:.0%} of sequences:"
+            " if that is not meant, give each a position of its own"
         )
-        what += " each a position of its own"
         yield Finding("roles", what, doubt=True)
 
 
@@ -572,8 +568,8 @@ def _inputs(task: Task, batch: Batch, count: int) -> None:
         raise WrongError("tokens", what)
     if not _is_of(inputs, torch.long, 2, count):
         what = (
-            f"{kind}: they must be int64 [batch, position], as vocabulary = "
-            f"{vocabulary}"
+            f"{kind}: they must be int64 [batch, position],"
+            f" as vocabulary = {vocabulary}"
         )
         raise WrongError("assemble", what)
     _require_below(vocabulary, inputs, "assemble", "inputs hold")
@@ -587,8 +583,8 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
     vectors = _is_of(targets, torch.float32, 4)
     if not (tokens or vectors) or len(targets) != count:
         must = (
-            "tokens int64 [batch, query, hop] or vectors float32 [batch, query, "
-            "hop, number]"
+            "tokens int64 [batch, query, hop] or vectors float32 [batch, query, hop,"
+            " number]"
         )
         raise WrongError("assemble", f"{kind}: they must be {must}")
     hops = _value(task, "hops")
@@ -601,10 +597,10 @@ def _targets(task: Task, batch: Batch, count: int) -> None:
     n_read, n_hops = targets.shape[1:3]
     if not (len(set(hops)) == len(hops) == n_hops and all(hops)):
         what = (
-            f"{', '.join(hops) or 'none'}: there must be as many as the third "
-            "size of targets"
+            f"{', '.join(hops) or 'none'}:"
+            f" there must be as many as the third size of targets, {n_hops},"
+            " no two of a name, and none empty"
         )
-        what += f", {n_hops}, no two of a name, and none empty"
         raise WrongError("hops", what)
     if not 1 <= n_read <= batch.inputs.shape[1]:
         what = (
@@ -630,8 +626,8 @@ def _vector_targets(judged: Targets, targets: Tensor) -> None:
         raise WrongError("assemble", what)
     if targets.isinf().any() or not torch.equal(nan.any(-1), nan.all(-1)):
         what = (
-            "targets are not finite: only a whole vector may be NaN, where "
-            "nothing is asked"
+            "targets are not finite: only a whole vector may be NaN,"
+            " where nothing is asked"
         )
         raise WrongError("assemble", what)
 
@@ -641,8 +637,8 @@ def _token_targets(judged: Targets, targets: Tensor) -> None:
     asked = targets[targets != IGNORE_INDEX]
     if not asked.numel():
         what = (
-            "targets are IGNORE_INDEX everywhere: nothing is asked; put answers "
-            "at the queries"
+            "targets are IGNORE_INDEX everywhere: nothing is asked;"
+            " put answers at the queries"
         )
         raise WrongError("assemble", what)
     if isinstance(judged, Tokens):
@@ -763,10 +759,10 @@ def _answered(task: Task) -> Doubts:
 
     if set(task.judged) <= set(constant_hops(task, batch)):
         what = (
-            f"every query has the same answer in all of {MANY} sequences: one "
-            "answer serves all"
+            f"every query has the same answer in all of {MANY} sequences:"
+            " one answer serves all, so nothing can be told by attention;"
+            " let it depend on the sequence"
         )
-        what += ", so nothing can be told by attention; let it depend on the sequence"
         raise WrongError("assemble", what)
     doubts = doubts_of(task, batch)
     return [Finding(attribute, what, doubt=True) for attribute, what in doubts]
@@ -788,8 +784,8 @@ def _described(task: Task) -> Doubts:
     docstring = type(task).__doc__ or ""
     if docstring.startswith(f"{type(task).__name__}("):
         what = (
-            "without a docstring, pages cannot say how a sequence is to be "
-            "read: write one"
+            "without a docstring, pages cannot say how a sequence is to be read:"
+            " write one"
         )
         yield Finding("reading", what, doubt=True)
 

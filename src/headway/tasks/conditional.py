@@ -82,13 +82,12 @@ class Conditional(Task):
     @property
     def reading(self) -> str:
         return (
-            f"A table with a row x y z for each of {self.n_values**2} pairs of "
-            "values, facts that"
-            " give every query a its y and its x, and the queries, which ask for "
-            "z. The number"
-            " tells which query a position belongs to; rows that nobody asks for "
-            "are marked with a"
-            " dot. Symbols are random vectors drawn afresh for every sequence."
+            f"A table with a row x y z for each of {self.n_values**2} pairs of values,"
+            " facts that give every query a its y and its x,"
+            " and the queries, which ask for z."
+            " The number tells which query a position belongs to;"
+            " rows that nobody asks for are marked with a dot."
+            " Symbols are random vectors drawn afresh for every sequence."
         )
 
     def flow(self) -> "theory.Flow":

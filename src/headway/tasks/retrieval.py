@@ -83,14 +83,13 @@ class Retrieval(Task):
     @property
     def reading(self) -> str:
         return (
-            "A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0. "
-            f"{self.n_chains}"
-            " chains, one letter each (x: any), are split into such pairs and "
-            "shuffled. At"
-            " the end, asked a_0, the model must answer all that follows, up to "
-            f"a_{self.depth}."
-            " Symbols are random vectors, new in every sequence, so nothing can be "
-            "known by heart."
+            "A pair of tokens is a fact: a_0 a_1 says that a_1 follows a_0."
+            f" {self.n_chains} chains, one letter each (x: any),"
+            " are split into such pairs and shuffled."
+            " At the end, asked a_0, the model must answer all that follows,"
+            f" up to a_{self.depth}."
+            " Symbols are random vectors, new in every sequence,"
+            " so nothing can be known by heart."
         )
 
     def flow(self) -> "theory.Flow | None":

@@ -137,8 +137,8 @@ class TrainingConfig:
         )
         if self.train_examples is not None:
             least = (
-                f"at least training.batch_size = {self.batch_size}, or none "
-                "for fresh data"
+                f"at least training.batch_size = {self.batch_size},"
+                " or none for fresh data"
             )
             rule("train_examples", self.train_examples >= self.batch_size, least)
 

@@ -244,8 +244,8 @@ class Deepening(Curriculum):
                 "it is for a chain under the causal mask, as in the retrieval problem"
             )
         allowed = (
-            f"{least}, the fewest, with {CURRICULUM} = deepening at depth "
-            f"{task.n_depths}"
+            f"{least}, the fewest,"
+            f" with {CURRICULUM} = deepening at depth {task.n_depths}"
         )
         require(model.n_layers == least, "model.n_layers", model.n_layers, allowed)
 

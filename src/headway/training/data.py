@@ -57,11 +57,10 @@ def held_out(
         draws = known.draws_apart(task, count, generator)
     if draws is None:
         raise HeadwayError(
-            f"training.train_examples = {len(known)} is not allowed: it must be "
-            "smaller, as nearly"
-            f" every sequence of task {task.kind!r} is in the training set, and "
-            "too few are left to"
-            " hold out"
+            f"training.train_examples = {len(known)} is not allowed:"
+            " it must be smaller,"
+            f" as nearly every sequence of task {task.kind!r} is in the training set,"
+            " and too few are left to hold out"
         )
     return in_shape(task, task.assemble(draws))
 
@@ -98,9 +97,8 @@ def in_shape(task: Task, batch: Batch) -> Batch:
     if sizes != known:
         named = "{} positions, {} queries and {} hops"
         raise HeadwayError(
-            f"{type(task).__name__}.draw: a batch has {named.format(*sizes)}, "
-            "where others have"
-            f" {named.format(*known)}: all must be of one shape"
+            f"{type(task).__name__}.draw: a batch has {named.format(*sizes)},"
+            f" where others have {named.format(*known)}: all must be of one shape"
         )
     if task.vocabulary is not None and batch.inputs.device.type == "cpu":
         most = task.vocabulary - 1

@@ -82,11 +82,10 @@ def drawn_set(task: Task, count: int, seed: int) -> TrainingSet:
     if draws is None or _collected(task, 1 + count // MOST, generator, is_new) is None:
         most = len(marks) - 1 - 2 * len(marks) // MOST
         raise HeadwayError(
-            f"training.train_examples = {count} is not allowed: it must be at most "
-            f"{most}, as task"
-            f" {task.kind!r} has {len(marks)} different sequences, or hardly ever "
-            "draws others, and"
-            " some must be held out"
+            f"training.train_examples = {count} is not allowed:"
+            f" it must be at most {most},"
+            f" as task {task.kind!r} has {len(marks)} different sequences,"
+            " or hardly ever draws others, and some must be held out"
         )
     return TrainingSet(draws, known)
 

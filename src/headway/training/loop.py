@@ -126,8 +126,8 @@ def resume(
         require_size(run.config)
         if run.changed and not changed_task:
             what = (
-                "put the file back as it was, or resume with changed_task to go "
-                "on with the task"
+                "put the file back as it was,"
+                " or resume with changed_task to go on with the task"
             )
             raise HeadwayError(f"{run.folder}: {run.changed}: {what} as it is")
         fit(run, watch)

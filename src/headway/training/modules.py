@@ -87,9 +87,9 @@ class Module:
         """
         if self.builder is None or self.file is None:
             raise HeadwayError(
-                "the model of this run was recorded without a way to build it: "
-                "open the run in"
-                " Python, headway.Run.open(folder, build=…), or record it with build=…"
+                "the model of this run was recorded without a way to build it:"
+                " open the run in Python, headway.Run.open(folder, build=…),"
+                " or record it with build=…"
             )
         made = userfile.load_named("model.file", self.file, self.builder)
         return userfile.called(Path(self.file), made)

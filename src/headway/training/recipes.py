@@ -307,8 +307,8 @@ def changed(config: T, fields: Mapping[str, Any], where: str = "") -> T:
     for name, changes in inside.items():
         if name not in hints:
             its = (
-                f"{type(config).__name__}, whose fields are "
-                f"{', '.join(hints) or 'none'}"
+                f"{type(config).__name__},"
+                f" whose fields are {', '.join(hints) or 'none'}"
             )
             raise HeadwayError(f"{where}{name} is not a field of {its}")
         value = changes.pop("", getattr(config, name))

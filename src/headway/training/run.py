@@ -164,8 +164,8 @@ class Run(Shown):
         loss = f"{self.task.targets.loss_name} {rounded(evaluation['val_loss'])}"
         text = f"validation {loss} ({'  '.join(losses)}){accuracy_text(evaluation)}"
         return (
-            f"{text} after {evaluation['step']} steps, "
-            f"{duration(evaluation['seconds'])}"
+            f"{text} after {evaluation['step']} steps,"
+            f" {duration(evaluation['seconds'])}"
         )
 
     @classmethod

@@ -35,8 +35,8 @@ def require_size(config: RunConfig) -> None:
     examples = training.eval_examples + (training.train_examples or 0)
     held = examples * (task.length + task.n_read * task.d_target)
     fields = (
-        "model.*, task.*, training.batch_size, training.train_examples, "
-        "training.eval_examples"
+        "model.*, task.*, training.batch_size, training.train_examples,"
+        " training.eval_examples"
     )
     require_room(step + held, f"training ({fields})", config.device)
 
@@ -55,9 +55,8 @@ def require_room(numbers: int, what: str, device: str) -> None:
         has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if has is not None and needed > has:
         raise HeadwayError(
-            f"{what} would take about {needed >> 20:,} MiB, and {device} has "
-            f"{has >> 20:,} MiB:"
-            " make it smaller"
+            f"{what} would take about {needed >> 20:,} MiB,"
+            f" and {device} has {has >> 20:,} MiB: make it smaller"
         )
 
 

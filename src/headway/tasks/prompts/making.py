@@ -1,6 +1,7 @@
 """Pairs of texts on the way to prompts as tokens, held against one another."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from headway.errors import HeadwayError, require, shown
@@ -66,30 +67,38 @@ class Making:
         other = self.cutter.cut(corrupted.text)
         self._require_same_length(pair, cut, other)
         self._require_same_roles(pair, tuple(clean.spans))
-        places = dict[str, int]()
-        for role in self.roles or ():
-            span = clean.spans[role]
-            places[role] = self._place(pair, "clean", cut, role, span)
+        places = self._places(pair, cut, clean.spans)
         self._require_same_places(pair, places, other, corrupted.spans)
-        ids = (*self.front, *cut.ids)
-        self._require_known(pair, (*ids, *other.ids))
+        self._require_known(pair, (*self.front, *cut.ids, *other.ids))
         tokens = self._answers(pair, clean.text, cut.ids)
         if tokens not in self.answers:
             self.answers.append(tokens)
-        corrupted_ids = (*self.front, *other.ids)
-        number = self.answers.index(tokens)
         moved = [place + len(self.front) for place in places.values()]
-        return Prompt(ids, corrupted_ids, number, tuple(moved))
+        return Prompt(
+            clean=(*self.front, *cut.ids),
+            corrupted=(*self.front, *other.ids),
+            answers=self.answers.index(tokens),
+            places=tuple(moved),
+        )
+
+    def _places(
+        self, pair: Pair, cut: Cut, spans: Mapping[str, Span]
+    ) -> dict[str, int]:
+        """The last token of every role in the clean text."""
+        places = dict[str, int]()
+        for role in self.roles or ():
+            places[role] = self._place(pair, "clean", cut, role, spans[role])
+        return places
 
     def _require_same_length(self, pair: Pair, clean: Cut, corrupted: Cut) -> None:
         """Makes sure that both texts have as many tokens."""
-        counts = len(clean.ids), len(corrupted.ids)
-        if counts[0] != counts[1]:
+        wanted = len(clean.ids)
+        count = len(corrupted.ids)
+        if count != wanted:
             words = "|".join(map(self.cutter.word, corrupted.ids))
-            is_cut = shown(words)
             raise HeadwayError(
-                f"{pair.where}: corrupted has {counts[1]} tokens, where clean has"
-                f" {counts[0]}: both must have as many; it is cut {is_cut}"
+                f"{pair.where}: corrupted has {count} tokens, where clean has {wanted}:"
+                f" both must have as many; it is cut {shown(words)}"
             )
         same = clean.ids == corrupted.ids
         require(not same, f"{pair.where}: corrupted", pair.corrupted, "other tokens")
@@ -157,10 +166,8 @@ class Making:
         """
         kinds = list[tuple[int, ...]]()
         for name, answers in zip(("right", "wrong"), pair.answers, strict=True):
-            numbers = [
-                self._answer(pair, name, text, ids, answer) for answer in answers
-            ]
-            kinds.append(tuple(numbers))
+            token_of = partial(self._answer, pair, name, text, ids)
+            kinds.append(tuple(map(token_of, answers)))
         right, wrong = kinds
         both = {*right} & {*wrong}
         words = [self.cutter.word(token) for token in both]

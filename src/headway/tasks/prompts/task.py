@@ -128,12 +128,13 @@ class Prompts(Task, registered=False):
         judged_by = require_allowed("metric", metric, Metric)
         making = Making(Cutter(tokenizer), start, n_tokens)
         prompts = [making.prompt(pair) for pair in pairs_of(pairs)]
+        filler = prompts[0].clean[-1]
         return cls(
             tuple(prompts),
             tuple(making.answers),
             making.roles or (),
             making.n_tokens,
-            prompts[0].clean[-1],
+            filler,
             judged_by,
             making.words(prompts),
         )
@@ -195,38 +196,34 @@ class Prompts(Task, registered=False):
         targets = [self._targets(prompt) for prompt in chosen]
         places = [[len(prompt.clean) - 1, *prompt.places] for prompt in chosen]
         return Batch(
-            torch.tensor(clean, device=device),
-            torch.tensor(targets, device=device)[..., None],
-            torch.tensor(places, device=device)[..., None],
-            torch.tensor(corrupted, device=device),
+            inputs=torch.tensor(clean, device=device),
+            targets=torch.tensor(targets, device=device)[..., None],
+            roles=torch.tensor(places, device=device)[..., None],
+            corrupted=torch.tensor(corrupted, device=device),
         )
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """Between roles, those of any sequence, also from each role alone, and to
         anywhere; none is of a place behind a text.
         """
-        between = between_roles(batch.roles, self.roles)
+        relations = dict[str, Edges](between_roles(batch.roles, self.roles))
         own = torch.arange(self.length, device=batch.inputs.device)
         last = batch.roles[:, 0]
-        is_text = own <= last
-        relations = dict[str, Edges](between)
+        is_text = (own <= last)[:, :, None]
         every = torch.ones(self.length, self.length, device=own.device)
         seen = every.tril().bool()
-        for number, role in enumerate(self.roles):
-            is_role = own == batch.roles[:, number]
-            name = Relation.between(role, ANYWHERE)
-            relations[name] = Edges.where(is_role[:, :, None] & seen)
+        relations |= self._from_roles(batch, ANYWHERE, seen)
         for name, edges in general_relations(batch.inputs).items():
-            cells = edges.mask(self.length) & is_text[:, :, None]
+            cells = edges.mask(self.length) & is_text
             relations[name] = Edges.where(cells, edges.use)
             if edges.use == "path":
                 relations |= self._from_roles(batch, name, cells)
-        relations[ANYWHERE] = Edges.where(seen & is_text[:, :, None])
+        relations[ANYWHERE] = Edges.where(seen & is_text)
         return relations
 
     def _from_roles(self, batch: Batch, name: str, cells: Tensor) -> dict[str, Edges]:
-        """A relation of any sequence for each role alone; it may lead nowhere in these
-        texts, as in corrupted ones.
+        """A relation for each role alone; it may lead nowhere in these texts, as in
+        corrupted ones.
         """
         own = torch.arange(self.length, device=cells.device)
         edges = dict[str, Edges]()
