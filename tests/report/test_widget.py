@@ -81,7 +81,7 @@ def test_without_anywidget_one_line_says_how_to_install_it(finished, monkeypatch
     monkeypatch.delitem(vars(headway), "widget", raising=False)
     monkeypatch.delitem(sys.modules, "headway.report.widget", raising=False)
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(HeadwayError, match=r"pip install 'headway\[notebook\]'"):
+    with pytest.raises(HeadwayError, match=r"pip install 'headway-interp\[notebook\]'"):
         headway.widget(finished)
 
 

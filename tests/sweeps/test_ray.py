@@ -158,6 +158,6 @@ def test_options_that_do_not_fit_are_refused(monkeypatch, plan, tmp_path):
         return imported(name, *more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(HeadwayError, match=r"pip install 'headway\[ray\]'"):
+    with pytest.raises(HeadwayError, match=r"pip install 'headway-interp\[ray\]'"):
         sweep(plan(1), tmp_path / "s", RayEngine())
     assert not list(tmp_path.iterdir())
