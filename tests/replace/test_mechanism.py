@@ -165,7 +165,7 @@ def test_a_table_of_large_losses_fits_the_terminal(
     assert max(map(len, lines)) <= narrow
     answers = f"{ablated.agreement:.1%} {ablated.sequence_agreement:.1%}"
     answers = answers.replace("%", " %")
-    assert f"ablated 12.3456 {answers} -123.456" in in_words(lines)
+    assert f"ablated 12.3 {answers} -123.456" in in_words(lines)
     (row,) = (line for line in lines if line.startswith("ablated"))
     assert row.endswith("0.000") == is_whole
 
