@@ -82,7 +82,7 @@ class Gap:
 
     @property
     def _carried(self) -> str:
-        """What heads carry of the gap, in words."""
+        """The share of the gap that heads carry, in words."""
         heads = self.share(self.heads)
         attention = self.share(self.attention)
         if heads is None or attention is None:

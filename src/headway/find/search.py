@@ -101,7 +101,7 @@ def search(
 
 @dataclass(frozen=True)
 class Scope:
-    """What a search may choose from.
+    """The choices that a search has.
 
     Attributes:
         bench: with the model.

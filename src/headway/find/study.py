@@ -179,7 +179,7 @@ class Options:
 
     @property
     def asked(self) -> dict[str, int | float | str]:
-        """What was asked for by name, without defaults."""
+        """The options that were given, without defaults."""
         values: dict[str, int | float | str | None] = {
             "threshold": self.threshold,
             "ablation": self.ablation,
@@ -222,7 +222,7 @@ class Attempt:
 def _discovered(
     subject: Subject, options: Options, circuit: Circuit | None
 ) -> Discovery:
-    """What `discover` finds in an open subject; of a circuit, if one is given."""
+    """The circuit of an open subject, or a given one, with its evidence."""
     way = way_for(
         subject.task, options.way, candidate_attention=options.candidate_attention
     )
@@ -271,7 +271,7 @@ class _Study:
 
     @property
     def candidates(self) -> int:
-        """How many candidates were judged so far."""
+        """The number of candidates judged so far."""
         return sum(bench.candidates for bench in self.benches)
 
     def discovery(

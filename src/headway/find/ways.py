@@ -101,7 +101,7 @@ class Told(Way):
         return searched(bench, yardstick, self.candidate_attention, self.stays)
 
     def again(self, bench: Bench, circuit: Circuit) -> "Told":
-        """Whether paths from roles to themselves are searched from the start."""
+        """True if paths from roles to themselves are searched from the start."""
         return replace(self, stays=uses_stays(bench.patterns, circuit))
 
 

@@ -194,7 +194,7 @@ def _votes_too(judgement: Judgement) -> Verdict:
 
 
 def _reasons_for_complete(judgement: Judgement) -> list[str]:
-    """What all that is beside a circuit costs, and which heads attend by place."""
+    """The costs of all beside a circuit, and the heads that attend by place."""
     by_place, others = _split_by_place(judgement.heads)
     costs = [beside.cost.most for beside in others]
     costs += [cost.most for cost in judgement.rows.values()]

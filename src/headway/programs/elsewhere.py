@@ -96,7 +96,7 @@ class Moved:
 
 
 class Elsewhere:
-    """Where heads are made to look.
+    """The keys that heads are made to look at.
 
     Args:
         selects: of all heads that are read.

@@ -93,7 +93,7 @@ def _layer_by_layer(heads: Heads, circuit: Circuit) -> Iterator[list[Expression]
 
 @dataclass(frozen=True)
 class Finding:
-    """What answers are found from.
+    """The variables that answers are told by.
 
     Attributes:
         sample: sequences to find them on.

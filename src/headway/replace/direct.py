@@ -185,7 +185,7 @@ class _Parts:
         return self._patterns[layer]
 
     def _reads(self, read: Read) -> Tensor:
-        """What heads read, each times its factor, with values held fixed."""
+        """The products of heads, each times its factor, with values held fixed."""
         weights = list[Tensor]()
         for number, own in enumerate(self._patterns[read.layer].unbind(1)):
             name = name_of((read.layer, number))

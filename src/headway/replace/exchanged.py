@@ -167,7 +167,7 @@ class _Mixed:
         return pattern
 
     def reads(self, read: Read) -> Tensor:
-        """What heads read, mixed."""
+        """The mixture of what heads read in two runs."""
         layer = read.layer
         number = self._products[layer]
         self._products[layer] += 1

@@ -138,7 +138,7 @@ def runs_page(runs: Runs, link: Link, live: str = "") -> RunsPage:
 
 
 def _compared(members: Members, axes: Sequence[Axis]) -> str:
-    """What the runs are of, and the fields by which they differ."""
+    """The common task of runs, and the fields by which they differ."""
     tasks = [member.run.config.task for member in members]
     words = {task_words(task) for task in tasks}
     kinds = {task.kind.replace("_", " ") for task in tasks}
@@ -183,7 +183,7 @@ def _lacking(runs: Runs) -> list[str]:
 
 
 def _notes(members: Members) -> list[str]:
-    """What runs lack, each thing once with the names of the runs that lack it."""
+    """The findings that runs lack, each with the names of the runs."""
     alike: dict[str, list[Findings]] = {}
     for member in members:
         folder = shlex.quote(str(member.run.folder))

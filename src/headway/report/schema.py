@@ -199,7 +199,7 @@ class Attention:
 
 @dataclass(frozen=True)
 class Grid:
-    """What a head that attends by table looks at, over many sequences."""
+    """The attention of a head by table, over many sequences."""
 
     layer: int  #: of the head
     head: int  #: its number in the layer

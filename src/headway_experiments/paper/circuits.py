@@ -62,7 +62,7 @@ def measured(runs: Runs) -> Measures:
 
 
 def _size(name: str) -> str:
-    """What is unusual about a run."""
+    """Unusual features of a run."""
     return name.partition(",")[0]
 
 

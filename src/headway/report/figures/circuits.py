@@ -73,7 +73,7 @@ def draw_circuit(shown: Discovery | Circuit, task: Task | Cast) -> Figure:
 
 @dataclass(frozen=True)
 class Upright:
-    """What a place keeps.
+    """The symbol that a place keeps.
 
     Attributes:
         column: of the place.
@@ -238,7 +238,7 @@ class BetweenPlaces(Layers):
         return start, end
 
     def _draw_answers(self, axes: Axes) -> None:
-        """What is asked for, above the query."""
+        """The symbol that is asked for, above the query."""
         x = self.across + 0.1
         y = self.heights[-1] + 0.12
         for hop in reversed(self.task.hops):

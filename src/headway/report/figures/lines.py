@@ -32,7 +32,7 @@ LINE = 0.27
 
 @dataclass(frozen=True)
 class Line:
-    """What a useful head does, or one of the things.
+    """One relation of a useful head, or its table.
 
     Attributes:
         layer: of the head.

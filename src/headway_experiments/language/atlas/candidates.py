@@ -193,7 +193,7 @@ def tried_on(at: Composed) -> tuple[list[str], Float[Tensor, "name text query ke
 def masks_of(
     names: Sequence[str], at: Composed
 ) -> Float[Tensor, "name text query key"]:
-    """Where relations lead."""
+    """The keys of relations."""
     return _keys([at.mask(name) for name in names])
 
 

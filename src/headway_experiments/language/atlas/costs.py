@@ -1,4 +1,4 @@
-"""What replacing heads costs: each by one backward pass, many by perplexity."""
+"""The cost of replacing heads: each by one backward pass, many by perplexity."""
 
 import math
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def first_order(
     shares: dict[str, Shares],
     watch: Callable[[], None],
 ) -> dict[str, Float[Tensor, "layer head text"]]:
-    """What replacing each head alone would cost in loss, to first order, in each text.
+    """The loss that replacing each head alone would cost in each text, to first order.
 
     One backward pass gives it for all heads, and all ways to replace them.
 

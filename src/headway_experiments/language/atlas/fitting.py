@@ -1,4 +1,4 @@
-"""How a head attends on text, told in weights of relations.
+"""A head's attention on text, told in weights of relations.
 
 Of its attention, the share on the first position is taken as given in every row: when a
 head rests does not show in the text. The rest is shared among the other keys, in
@@ -72,7 +72,7 @@ class Sample:
         return cls(at, torch.stack(base), allowed & ~further, allowed)
 
     def features(self, heads: int, masks: Tensor, chosen: Numbers) -> Features:
-        """What the weights of some heads multiply.
+        """The factors of attention that heads' weights multiply.
 
         Args:
             heads: how many.
@@ -175,7 +175,7 @@ class Fitting:
         return best
 
     def _scores(self, told: Pattern, truth: Pattern) -> Float[Tensor, "head name"]:
-        """What each relation gains by one step of Newton's method, about."""
+        """The gain of each relation by one step of Newton's method, about."""
         missing = ((truth - told) * self.sample.off).flatten(1)
         expected = (told * self.sample.off).flatten(1)
         slope = missing @ self._flat.T
@@ -248,7 +248,7 @@ def _curvature(features: Features, shares: Pattern, mass: Tensor) -> Tensor:
 
 
 def shares_of(words: Words, masks: Tensor, sample: Sample) -> Pattern:
-    """How words share attention out on some texts.
+    """The attention that words tell on some texts.
 
     Args:
         words: of some heads.

@@ -1,4 +1,4 @@
-"""How well patterns tell attention: intersection over union, with and without sinks."""
+"""Scores of patterns: intersection over union with attention, sinks or not."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How an atlas is made: words are chosen on some texts, and judged on others."""
+"""The making of an atlas: words chosen on some texts and judged on others."""
 
 import math
 from collections.abc import Callable
