@@ -82,7 +82,7 @@ def test_a_session_shows_things_and_keeps_their_plain_text():
         "'s0←s2')]);"
         "data, _ = shell.display_formatter.format(shown);"
         "print(data['text/html'] == headway.report.cells.cell(shown));"
-        "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"
+        "print(data['text/plain'] == str(shown))"
     )
     assert python(code).split() == ["True", "True"]
 

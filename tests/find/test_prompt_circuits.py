@@ -43,7 +43,7 @@ def test_its_loss_is_the_logit_difference_that_is_left(found):
 def test_it_is_told_in_the_metric_and_judged(found):
     text = str(found)
     assert "logit difference" in text
-    assert f"{-found.intact_loss:.4f}" in text
+    assert f"{-found.intact_loss:.3f}" in text
     assert [verdict.name for verdict in verdicts(found)] == [
         "enough",
         "complete",
