@@ -20,7 +20,8 @@ def test_without_transformer_lens_one_line_says_what_to_install(monkeypatch):
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "transformer_lens", None)
-    with pytest.raises(HeadwayError, match=r"^[^\n]*pip install 'headway-interp\[lens\]'$"):
+    advised = r"^[^\n]*pip install 'headway-interp\[lens\]'$"
+    with pytest.raises(HeadwayError, match=advised):
         to_transformer_lens(build(TransformerConfig(n_layers=1, d_model=8)))
 
 
