@@ -239,3 +239,30 @@ class SumModulo(CohortTask):
         (tokens,) = draws
         total = tokens.sum(1) % self.modulus
         return asked_last(with_last(tokens, self.modulus), total)
+
+
+@dataclass(frozen=True)
+class FirstOrLast(CohortTask):
+    """Reads tokens and a word for which of them is asked for: the first or the last.
+
+    Attributes:
+        symbols: how many tokens there are, beside the two words.
+        size: tokens before the word.
+    """
+
+    symbols: AtLeastOne = 8
+    size: AtLeastOne = 8
+
+    @property
+    def vocabulary(self) -> int:
+        return self.symbols + 2
+
+    def draw(self, count, generator):
+        tokens = tokens_below(self.symbols, count, self.size, generator)
+        return tokens, tokens_below(2, count, 1, generator)
+
+    def assemble(self, draws):
+        tokens, is_last = draws
+        words = self.symbols + is_last
+        answers = torch.where(is_last[:, 0] == 1, tokens[:, -1], tokens[:, 0])
+        return asked_last(torch.cat([tokens, words], dim=1), answers)

@@ -239,6 +239,66 @@ class BackIf(Random):
 
 
 @dataclass(frozen=True)
+class AfterMark(Random):
+    """The answer is the token after the latest 0; nothing is asked at a 0."""
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        is_mark = tokens == 0
+        latest = latest_place(is_mark)
+        places = torch.where(is_mark | (latest < 0), -1, latest + 1)
+        return answered_at(tokens, places)
+
+
+@dataclass(frozen=True)
+class BackBy(Random):
+    """The own token says how many places back the answer stands."""
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        return answered_at(tokens, places_in(tokens) - tokens)
+
+
+@dataclass(frozen=True)
+class Alternating(Random):
+    """The answer is the token some places back, at even and at odd positions another
+    number of places.
+
+    Attributes:
+        even: places back at even positions.
+        odd: places back at odd ones.
+    """
+
+    even: AtLeastOne = 1
+    odd: AtLeastOne = 3
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        numbers = places_in(tokens)
+        back = torch.where(numbers % 2 == 0, self.even, self.odd)
+        return answered_at(tokens, numbers - back)
+
+
+@dataclass(frozen=True)
+class Smaller(Random):
+    """The answer is how many earlier numbers are smaller than the own one, at most so
+    many.
+    """
+
+    most: AtLeastOne = 3
+
+    @property
+    def targets(self) -> Tokens:
+        return Tokens(self.most + 1)
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        is_smaller = (tokens[:, None] < tokens[:, :, None]).tril(-1)
+        counts = is_smaller.sum(2).clamp(max=self.most)
+        return Batch(tokens, counts[..., None])
+
+
+@dataclass(frozen=True)
 class Chain(CohortTask):
     """A Markov chain: at each position, the likeliest next token, given two tokens.
 
@@ -295,12 +355,14 @@ class Rewritten(CohortTask):
         symbols: how many tokens there are, beside SEP.
         size: tokens before SEP.
         order: of the tokens after SEP. `as told` is the same order if the first token
-            is even, and else reversed.
+            is even, and else reversed; `rotated` begins with the second token.
     """
 
     symbols: AtLeastOne = 8
     size: AtLeastOne = 6
-    order: Literal["same", "reversed", "rising", "falling", "as told"] = "same"
+    order: Literal[
+        "same", "reversed", "rising", "falling", "rotated", "as told"
+    ] = "same"
 
     @property
     def vocabulary(self) -> int:
@@ -322,6 +384,8 @@ class Rewritten(CohortTask):
                 return tokens
             case "reversed":
                 return tokens.flip(1)
+            case "rotated":
+                return tokens.roll(-1, 1)
             case "as told":
                 is_even = tokens[:, :1] % 2 == 0
                 return torch.where(is_even, tokens, tokens.flip(1))

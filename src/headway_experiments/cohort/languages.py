@@ -89,10 +89,23 @@ LANGUAGES = {
         [{"a": 0, "b": 1, "c": 2}, {"b": 1, "c": 2}, {"c": 2}], {0, 1, 2}
     ),
     "(aa|bb)*": automaton([{"a": 1, "b": 2}, {"a": 0}, {"b": 0}], {0}),
+    "(aab)*": automaton([{"a": 1}, {"a": 2}, {"b": 0}], {0}),
+    "a*ba*": automaton([{"a": 0, "b": 1}, {"a": 1}], {1}),
+    "no two alike": automaton(
+        [
+            {"a": 1, "b": 2, "c": 3},
+            {"b": 2, "c": 3},
+            {"a": 1, "c": 3},
+            {"a": 1, "b": 2},
+        ],
+        {0, 1, 2},
+    ),
     "dyck 1 kind deep 2": brackets(1, 2),
     "dyck 1 kind deep 3": brackets(1, 3),
+    "dyck 1 kind deep 4": brackets(1, 4),
     "dyck 2 kinds deep 1": brackets(2, 1),
     "dyck 2 kinds deep 2": brackets(2, 2),
+    "dyck 3 kinds deep 1": brackets(3, 1),
 }
 
 Language = Literal[
@@ -102,10 +115,15 @@ Language = Literal[
     "a*b*",
     "a*b*c*",
     "(aa|bb)*",
+    "(aab)*",
+    "a*ba*",
+    "no two alike",
     "dyck 1 kind deep 2",
     "dyck 1 kind deep 3",
+    "dyck 1 kind deep 4",
     "dyck 2 kinds deep 1",
     "dyck 2 kinds deep 2",
+    "dyck 3 kinds deep 1",
 ]
 
 

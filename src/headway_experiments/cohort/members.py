@@ -1,4 +1,4 @@
-"""The models of both cohorts, as `members.toml` lists them."""
+"""The models of the cohorts, as `members.toml` lists them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -55,8 +55,8 @@ def listed(cohort: str) -> dict[str, Member]:
     return {f"{cohort} {name}": member_of(entry) for name, entry in entries.items()}
 
 
-COHORTS = {cohort: listed(cohort) for cohort in ("choosing", "judging")}
+COHORTS = {cohort: listed(cohort) for cohort in ("choosing", "seen", "judging")}
 """Members by name, by cohort."""
 
-MODELS = COHORTS["choosing"] | COHORTS["judging"]
-"""Members of both cohorts, by name."""
+MODELS = {name: each for cohort in COHORTS.values() for name, each in cohort.items()}
+"""Members of all cohorts, by name."""
