@@ -360,9 +360,9 @@ class Rewritten(CohortTask):
 
     symbols: AtLeastOne = 8
     size: AtLeastOne = 6
-    order: Literal[
-        "same", "reversed", "rising", "falling", "rotated", "as told"
-    ] = "same"
+    order: Literal["same", "reversed", "rising", "falling", "rotated", "as told"] = (
+        "same"
+    )
 
     @property
     def vocabulary(self) -> int:

@@ -89,7 +89,7 @@ LANGUAGES = {
         [{"a": 0, "b": 1, "c": 2}, {"b": 1, "c": 2}, {"c": 2}], {0, 1, 2}
     ),
     "(aa|bb)*": automaton([{"a": 1, "b": 2}, {"a": 0}, {"b": 0}], {0}),
-    "(aab)*": automaton([{"a": 1}, {"a": 2}, {"b": 0}], {0}),
+    "(ab|aab)*": automaton([{"a": 1}, {"a": 2, "b": 0}, {"b": 0}], {0}),
     "a*ba*": automaton([{"a": 0, "b": 1}, {"a": 1}], {1}),
     "no two alike": automaton(
         [
@@ -115,7 +115,7 @@ Language = Literal[
     "a*b*",
     "a*b*c*",
     "(aa|bb)*",
-    "(aab)*",
+    "(ab|aab)*",
     "a*ba*",
     "no two alike",
     "dyck 1 kind deep 2",

@@ -12,16 +12,22 @@ from headway.tasks import Batch
 from headway_experiments.cohort.at_end import (
     Balanced,
     Beside,
+    FirstOrLast,
     MostFrequent,
     Occurrence,
 )
 from headway_experiments.cohort.everywhere import (
     Addition,
+    AfterMark,
+    Alternating,
+    BackBy,
     Blocks,
     EveryOther,
     Induction,
     LatestRun,
     OfSet,
+    Rewritten,
+    Smaller,
 )
 from headway_experiments.cohort.languages import LANGUAGES, NextLetters
 from headway_experiments.cohort.members import COHORTS, MODELS
@@ -52,20 +58,18 @@ def test_every_task_is_sound(name):
 def test_the_cohorts_share_no_seed_and_no_task():
     seeds = [member.seed for member in MODELS.values()]
     assert len(set(seeds)) == len(seeds)
-    chosen = {member.task for member in COHORTS["choosing"].values()}
-    judged = {member.task for member in COHORTS["judging"].values()}
-    assert not chosen & judged
+    tasks = [member.task for member in MODELS.values()]
+    assert len(set(tasks)) == len(tasks)
     assert all(len(cohort) >= 24 for cohort in COHORTS.values())
 
 
-def test_each_cohort_has_tasks_of_its_own():
+def test_the_cohort_for_judging_has_kinds_of_tasks_of_its_own():
     def kinds(cohort):
         tasks = [member.task for member in cohort.values()]
         return {getattr(task, "language", type(task).__name__) for task in tasks}
 
-    chosen, judged = map(kinds, COHORTS.values())
-    assert len(chosen - judged) >= 6
-    assert len(judged - chosen) >= 6
+    former = kinds(COHORTS["choosing"]) | kinds(COHORTS["seen"])
+    assert len(kinds(COHORTS["judging"]) - former) >= 6
 
 
 WRONG_WORDS = {
@@ -75,10 +79,15 @@ WRONG_WORDS = {
     "a*b*": ("aba", "abb"),
     "a*b*c*": ("acb", "abc"),
     "(aa|bb)*": ("aba", "aab"),
+    "(ab|aab)*": ("abb", "abaab"),
+    "a*ba*": ("abab", "aba"),
+    "no two alike": ("abb", "abac"),
     "dyck 1 kind deep 2": ("(((", "(()"),
     "dyck 1 kind deep 3": ("((((", "((()"),
+    "dyck 1 kind deep 4": ("(((((", "(((()"),
     "dyck 2 kinds deep 1": ("(]", "()["),
     "dyck 2 kinds deep 2": ("([)", "([]"),
+    "dyck 3 kinds deep 1": ("({", "{}("),
 }
 """By language, what no word begins with, and what one does."""
 
@@ -133,6 +142,23 @@ def test_answers_stand_where_they_should():
     assert answers_of(former) == [NOT_ASKED, NOT_ASKED, 2, 2, 4]
     third = EveryOther(2, 5).assemble((words("10110"),))
     assert answers_of(third) == [1, 0, NOT_ASKED, NOT_ASKED, 1]
+    marked = AfterMark(8, 6).assemble((words("105302"),))
+    assert answers_of(marked) == [NOT_ASKED, NOT_ASKED, 5, 5, NOT_ASKED, 2]
+    by_token = BackBy(4, 5).assemble((words("10213"),))
+    assert answers_of(by_token) == [NOT_ASKED, 0, 1, 2, 0]
+    in_turn = Alternating(8, 5, even=1, odd=3).assemble((words("45678"),))
+    assert answers_of(in_turn) == [NOT_ASKED, NOT_ASKED, 5, 4, 7]
+    smaller = Smaller(8, 5, most=2).assemble((words("20314"),))
+    assert answers_of(smaller) == [0, 0, 2, 1, 2]
+    rotated = Rewritten(8, 3, "rotated").assemble((words("521"),))
+    assert answers_of(rotated) == [2, 1, 5]
+
+
+def test_the_last_word_says_which_end_is_asked_for():
+    batch = drawn(FirstOrLast(6, 5))
+    for tokens, answer in zip(batch.inputs.tolist(), batch.targets, strict=True):
+        asked = {6: tokens[0], 7: tokens[-2]}
+        assert asked[tokens[-1]] == answer.item()
 
 
 def test_sums_have_their_digits_in_order():
