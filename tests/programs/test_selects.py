@@ -16,6 +16,7 @@ WORDS = [
     *("larger token", "smaller token", "same or larger token", "token 3"),
     *("same or smaller token", "single token", "repeated token", "new token"),
     *("token unlike its mirror", "token like its mirror", "2 back", "position 4"),
+    *("token unlike its predecessor", "token like its predecessor"),
     *("every 3 back", "every 1 back", "token of 0–2,5", "token of 1", "20 back"),
     *("latest same token", "earliest token 3", "latest token of 0-2,5"),
     *("largest smaller token", "smallest larger token", "second largest any token"),

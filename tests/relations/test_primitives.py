@@ -62,6 +62,8 @@ new token: 0 01 012 012 0124 0124
 single token: 0 01 012 02 024 24
 token unlike its mirror: - - - 3 34 34
 token like its mirror: - - - - - 5
+token like its predecessor: - - - - - -
+token unlike its predecessor: - 1 12 123 1234 12345
 """)
 """Of TOKENS, whose positions read earlier ones."""
 

@@ -46,6 +46,8 @@ repeated token: has(seen & (j != i) & (k == q))[:, None]
 new token: ~has(seen & (j != i) & (k == q))[:, None]
 token unlike its mirror: has(seen & (j == n - 1 - i) & (k != q))[:, None]
 token like its mirror: has(seen & (j == n - 1 - i) & (k == q))[:, None]
+token like its predecessor: has(seen & (j == i - 1) & (k == q))[:, None]
+token unlike its predecessor: has(seen & (j == i - 1) & (k != q))[:, None]
 """
 """What holds of the visible keys of a primitive, by its form."""
 

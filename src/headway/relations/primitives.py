@@ -435,3 +435,17 @@ def _unlike(at: "Composed") -> Tensor:
 def _like(at: "Composed") -> Tensor:
     is_like = at.mask("mirror position if the same token").any(2)
     return is_like[:, None]
+
+
+@primitive("token like its predecessor", needs="tokens", picked=True, layer=1, words=2)
+def _like_predecessor(at: "Composed") -> Tensor:
+    is_like = at.mask("previous token if the same token").any(2)
+    return is_like[:, None]
+
+
+@primitive(
+    "token unlike its predecessor", needs="tokens", picked=True, layer=1, words=2
+)
+def _unlike_predecessor(at: "Composed") -> Tensor:
+    is_unlike = at.mask("previous token if another token").any(2)
+    return is_unlike[:, None]
