@@ -108,10 +108,10 @@ def altered(task: Task, **own: Any) -> Any:
     its own.
     """
     cls = type(task)
-    changed = type(
-        cls.__name__, (cls,), {"__module__": cls.__module__, **own}, registered=False
-    )
-    return changed(**{field.name: getattr(task, field.name) for field in fields(task)})
+    namespace = {"__module__": cls.__module__, **own}
+    changed = type(cls.__name__, (cls,), namespace, registered=False)
+    values = {field.name: getattr(task, field.name) for field in fields(task)}
+    return changed(**values)
 
 
 def last_of(task: Task) -> Task:
@@ -123,5 +123,7 @@ def last_of(task: Task) -> Task:
 def asks_several(task: Task) -> bool:
     """True if some sequence asks for more than one hop."""
     batch = task.sample(8, torch.Generator().manual_seed(0))
-    hops_of_each = task.targets.asked(batch.targets).any(1).sum(1)
-    return bool((hops_of_each > 1).any())
+    asked = task.targets.asked(batch.targets)
+    hops_of_each = asked.any(1).sum(1)
+    has_several = (hops_of_each > 1).any()
+    return bool(has_several)

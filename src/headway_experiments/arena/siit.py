@@ -105,11 +105,13 @@ def build_siit(name: str, folder: Path) -> Known:
         raise LeftOutError(
             f"{right:.3f} of its answers are right with some head replaced"
         )
+    origin = programs()[program].origin
+    used = frozenset((node.layer, node.head) for node in pupil.used)
     return Known(
         pupil.model.eval(),
         task,
-        kind=programs()[program].origin,
-        heads=frozenset((node.layer, node.head) for node in pupil.used),
+        kind=origin,
+        heads=used,
         knows="heads",
         alone=pupil.alone(),
     )
@@ -220,7 +222,9 @@ class Pupil:
     def share(self, outputs: Tensor, answers: Tensor) -> float:
         """The share of right answers."""
         judge = self.task.targets
-        return float(judge.right(outputs, answers).sum() / judge.asked(answers).sum())
+        right = judge.right(outputs, answers).sum()
+        asked = judge.asked(answers).sum()
+        return float(right / asked)
 
     def pairs(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Sequences, and for each another one as long."""

@@ -193,7 +193,10 @@ class Subject:
 
     def _cut(self, keep: Keep | None, layer: int, pattern: Tensor) -> Tensor:
         """A layer's attention, with nothing in the place of what is not kept."""
-        return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
+        if keep is None:
+            return pattern
+        kept = keep(layer).movedim(0, 1)
+        return pattern * kept
 
     def _read(
         self, keep: Keep, instead: Instead, gentle: bool, part: slice, at: Any

@@ -59,7 +59,7 @@ class Truth:
 
     @property
     def alternatives(self) -> tuple[tuple[Paths, ...], ...]:
-        """What each has beside these, where there are several (see
+        """The paths that each has beside these, where there are several (see
         `Known.alternatives`).
         """
         if len(self.circuits) == 1:
@@ -158,8 +158,8 @@ class _Sets:
         return frozenset(required)
 
     def given_up(self) -> Paths:
-        """What is left when path after path is given up: the widest first, then what
-        costs least.
+        """The paths that are left when one after the other is given up: the widest
+        first, then the cheapest.
 
         A wider relation, which holds the cells of others, would else stay in their
         place.

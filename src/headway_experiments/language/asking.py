@@ -93,7 +93,10 @@ def ask_local(
     model = LocalModel(asked.model, asked.form, **loading)
     ledger = asked.ledger(folder)
     # What a model cannot do is told before anything is written.
-    first = None if replies else reply_of(model, *next(asked.questions()))
+    first = None
+    if not replies:
+        number, question = next(asked.questions())
+        first = reply_of(model, number, question)
     with ledger.writing(model.device):
         replies = answered(asked, folder)
         for number, question in islice(asked.questions(), len(replies), None):

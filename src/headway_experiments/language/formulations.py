@@ -126,7 +126,8 @@ class Chains(Formulation):
 
     def deepest(self, chains: int) -> int:
         """As many names as there are, and an end per chain."""
-        return len(self.links) // chains if chains <= len(self.ends(chains)) else 0
+        has_enough_ends = chains <= len(self.ends(chains))
+        return len(self.links) // chains if has_enough_ends else 0
 
     def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
         """Draws x_0 … x_D of all chains."""
@@ -193,7 +194,8 @@ class Kingdoms(Chains):
 
     def deepest(self, chains: int) -> int:
         """The steps that there are."""
-        return len(WORLD) if all(chains <= len(step[0]) for step in WORLD) else 0
+        has_enough_names = all(chains <= len(step[0]) for step in WORLD)
+        return len(WORLD) if has_enough_names else 0
 
     def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
         """From what is asked about down to people."""
@@ -434,7 +436,9 @@ def places(
     places = []
     for name in dict.fromkeys(every):
         kind = formulation(name)
-        wanted = [kind.default_depth] if depths is None else list(dict.fromkeys(depths))
+        wanted = [kind.default_depth]
+        if depths is not None:
+            wanted = list(dict.fromkeys(depths))
         possible = [depth for depth in wanted if depth in kind.depths(chains)]
         if not possible:
             kind.require(wanted[0], chains)

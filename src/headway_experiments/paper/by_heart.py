@@ -135,7 +135,8 @@ def used(run: Run) -> int:
     learnt = accuracies(run)[4] - guess
     least = guess + (1 - HALF) * learnt
     layers = range(run.config.transformer.n_layers)
-    return sum(accuracies(run, layer)[4] <= least for layer in layers)
+    by_layer = [accuracies(run, layer)[4] for layer in layers]
+    return sum(accuracy <= least for accuracy in by_layer)
 
 
 RUNS = Group("by-heart", "maps named or written out, by layers", runs_of)

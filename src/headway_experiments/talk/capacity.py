@@ -88,6 +88,11 @@ class Kept:
     mlp: int
 
     @property
+    def shape(self) -> str:
+        """The name without the seed."""
+        return self.name.rpartition(",")[0]
+
+    @property
     def seed(self) -> str:
         """As `seed=S`."""
         return self.name.rpartition(",")[2]
@@ -177,7 +182,8 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
     share = statistics.geometric_mean(count / size for size, count in every)
     ends = [min(every)[0], max(every)[0]]
     label = f"{share:.2g} a parameter"
-    series.append(Series(ends, [share * size for size in ends], dotted(), label))
+    foretold = [share * size for size in ends]
+    series.append(Series(ends, foretold, dotted(), label))
     return Panel("", series, "trained parameters", kept, log="xy")
 
 

@@ -91,7 +91,8 @@ class Cuts:
         known = [*KINDS, *(name for kind in KINDS.values() for name in kind)]
         allowed = f"made of {', '.join(known)}, joined by + to be truncated together"
         for names in self.weights:
-            require(set(names.split("+")) <= {*known}, "weights", names, allowed)
+            are_known = {*known}.issuperset(names.split("+"))
+            require(are_known, "weights", names, allowed)
 
     def chosen(self, n_layers: int) -> list[int]:
         """The layers of a model that are cut, from low to high."""
@@ -123,7 +124,8 @@ class Cuts:
             has = ", ".join(places[layer]) or "none that is known"
             allowed = f"one that layer {layer} of the model has ({has})"
             for part in parts:
-                require(bool(_members(part, places[layer])), "weights", part, allowed)
+                members = _members(part, places[layer])
+                require(bool(members), "weights", part, allowed)
 
 
 def spans(layers: Sequence[int]) -> dict[str, list[tuple[int, ...]]]:
@@ -133,7 +135,8 @@ def spans(layers: Sequence[int]) -> dict[str, list[tuple[int, ...]]]:
     ordered = tuple(sorted(set(layers)))
     spans: dict[str, list[tuple[int, ...]]] = {"alone": [(layer,) for layer in ordered]}
     if len(ordered) > 1:
-        spans["upwards"] = [ordered[i:] for i in range(len(ordered))]
+        starts = range(len(ordered))
+        spans["upwards"] = [ordered[start:] for start in starts]
     return spans
 
 

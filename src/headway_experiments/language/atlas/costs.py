@@ -50,10 +50,10 @@ class Rise:
 def losses(model: Tappable, tokens: Tokens, tap: Tap | None = None) -> Tensor:
     """The loss of a token, averaged in each text, in nats."""
     logits = model(tokens, tap) if tap else model(tokens)
-    log_ps = F.cross_entropy(
-        logits[:, :-1].float().transpose(1, 2), tokens[:, 1:], reduction="none"
-    )
-    return log_ps.mean(1)
+    guesses = logits[:, :-1].float().transpose(1, 2)
+    following = tokens[:, 1:]
+    of_tokens = F.cross_entropy(guesses, following, reduction="none")
+    return of_tokens.mean(1)
 
 
 def attention_of(
