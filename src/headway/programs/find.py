@@ -117,8 +117,8 @@ class Finding:
         rows = [
             self._rows(answers[..., at], weights[..., at]) for at, _ in enumerate(names)
         ]
-        found = [_answer(pool, of_hop, self.selects) for of_hop in rows]
-        return dict(zip(names, found, strict=True))
+        expressions = [_answer(pool, of_hop, self.selects) for of_hop in rows]
+        return dict(zip(names, expressions, strict=True))
 
     def _rows(self, answers: Array, weights: Array) -> Rows:
         """Rows at which a hop is asked, of as many sequences as are looked at."""

@@ -47,7 +47,7 @@ new token: ~has(seen & (j != i) & (k == q))[:, None]
 token unlike its mirror: has(seen & (j == n - 1 - i) & (k != q))[:, None]
 token like its mirror: has(seen & (j == n - 1 - i) & (k == q))[:, None]
 """
-"""What holds of the visible keys of a primitive, by its form."""
+"""The condition on the visible keys of a primitive, by its form."""
 
 CODE = {
     "all so far": "seen",

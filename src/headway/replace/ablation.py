@@ -445,8 +445,8 @@ class Bench(Judging):
     def _loss_in(
         self, count: int, part: slice, outputs: Tensor, _: Sequence[Tensor]
     ) -> Tensor:
-        """What some of so many sequences add to the loss, or to that by which slopes
-        are taken.
+        """The part that some of so many sequences add to the loss, or to the smooth
+        one by which slopes are taken.
         """
         smooth = self.task.targets.smooth
         targets = self.batch.targets[part]
