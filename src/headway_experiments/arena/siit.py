@@ -43,7 +43,7 @@ CHOOSING = [
     for again in ("", " 2", " 3", " 8", " 9", " 10", " 11")
     for name in PROGRAMS
 ]
-"""Models that how they are trained, and how they are searched, was chosen on."""
+"""Models by which the settings of training and of the search were chosen."""
 MODELS = [f"siit {name} {again}" for again in (12, 13, 14, 15) for name in PROGRAMS]
 """Four for every program: they differ in the heads that are the program's, and in their
 draws.
@@ -62,8 +62,8 @@ STRICT = 0.4
 TRAINED_ON, LOOKED_AT = 8_192, 512
 """Sequences that are trained on, and others."""
 RIGHT = 0.99
-"""The share of answers that must be right, whichever head is replaced, and all others
-at once.
+"""The least share of right answers with any one head replaced, and with all heads that
+are not the program's replaced at once.
 """
 
 
@@ -194,9 +194,8 @@ class Pupil:
 
     @torch.no_grad()
     def right(self) -> float:
-        """The least share of right answers on other sequences, whatever is replaced.
-
-        That is any head alone, and all at once that are not the program's.
+        """The least share of right answers on other sequences, with heads replaced:
+        any one alone, or all at once that are not the program's.
         """
         alone = [[node] for node in self.nodes]
         base, source = self.pairs(self.unseen)

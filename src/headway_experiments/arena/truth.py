@@ -9,7 +9,8 @@ these are few. A path without which all the others are not enough is taken to be
 every set. If no set is enough, rows without a path may
 be by place: they keep what they read, and attend as in a sequence of another layout.
 
-Other than under zeros, no path looks required that carries the same in every sequence.
+A path that carries the same in every sequence does not look required, as it would if
+zeros stood in its place.
 """
 
 from collections.abc import Collection, Iterable

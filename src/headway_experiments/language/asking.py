@@ -114,7 +114,8 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
     """
     start = time.perf_counter()
     said, ended = model.answers(question)
-    # The paper's protocol asks until an answer is acceptable: so it ends with each.
+    # The paper's protocol asks again until an answer is acceptable. It ends with each
+    # acceptable answer in proportion to its probability.
     ends = torch.tensor(ended, dtype=torch.float64).softmax(0)
     likeliest = said.index(max(said))
     seconds = time.perf_counter() - start

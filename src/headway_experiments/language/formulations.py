@@ -260,8 +260,8 @@ class Functions(Formulation):
         numbers = range(chains)
         functions, *renamed = drawn(random, names.LETTERS, 2 * depth - 1, chains)
         tables = [random.sample(numbers, chains) for _ in numbers]
-        # Of every round of names, the places of what each is equal to in the round
-        # before.
+        # For every round of new names: the place in the round before of the name that
+        # each is equal to.
         meant = [random.sample(numbers, chains) for _ in renamed]
         function = random.randrange(chains)
         argument = _argument_for(rank, function, tables, meant)
@@ -337,8 +337,10 @@ class Relatives(Formulation):
     def _work(
         self, random: Random, people: Sequence[str], person: int, kin: str
     ) -> str:
-        """With which relative every profession lives, and what people do: the one who
-        is asked about what makes them live with this relative."""
+        """The text that tells with which relative people of a profession live, and who
+        has which profession. The person who is asked about has the one that lives with
+        the relative `kin`.
+        """
         kinds = len(names.RELATIVES)
         professions = random.sample(names.PROFESSIONS, kinds)
         relatives = random.sample(names.RELATIVES, kinds)
@@ -361,8 +363,8 @@ def _argument_for(
 ) -> int:
     """The place of the argument for which a function has a value.
 
-    From the name of the function to its row, and from there to the name of the
-    argument.
+    Names are followed from that of the function to its table; from the argument in the
+    table, they are followed back to its last name.
     """
     row = function
     for places in reversed(meant[0::2]):

@@ -142,7 +142,7 @@ def _of_words(texts: list[str], places: Tensor, seen: Tensor) -> dict[str, Edges
     is_word = torch.tensor([text.isalpha() for text in plain], device=places.device)
     ends = is_word[places]
     ends[:, :-1] &= ~inside[places][:, 1:]
-    # Whether the query's own word ends here, the next token tells, which it cannot see.
+    # Only the next token, which a query cannot see, tells whether its word ends.
     return {
         "same word": Edges.where(same),
         "end of a word": Edges.where(ends[:, None] & before),

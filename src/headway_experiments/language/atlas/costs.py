@@ -148,10 +148,10 @@ def replaced(
 
 
 def cheapest(costs: Float[Tensor, "layer head text"], share: float) -> Heads:
-    """So large a share of the heads, those first that cost least.
+    """The cheapest heads, as many as a share of all.
 
-    A head's cost is the mean over texts of the size of what changes: of signs that
-    differ from text to text the sum would say that nothing does.
+    A head's cost is the mean over texts of the absolute change of the loss: changes of
+    different sign would cancel.
     """
     sizes = costs.abs().mean(2)
     count = round(share * sizes.numel())
