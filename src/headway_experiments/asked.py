@@ -33,17 +33,17 @@ class Asked(Task, registered=False):
         """Checks nothing, as the curriculum that makes the view has checked it."""
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """As the other, without the targets of all other hops."""
+        """A batch of the other task, without the targets of hops that are not asked."""
         batch = self.task.assemble(draws)
         return replace(batch, targets=batch.targets[:, :, self.asked])
 
     def shallower(
         self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0
     ) -> Batch:
-        """As the other, with those of the asked hops that this depth has.
+        """Shallower sequences of the other task, with those asked hops that they have.
 
-        If it has none of them, the last hop of this depth is asked. So a task that asks
-        for its last hop alone has shallower sequences that ask for their own last hop.
+        If they have none, their last hop is asked. So a task that asks for its last hop
+        alone has shallower sequences that ask for their own last hop.
         """
         if depth == self.n_depths:
             return self.assemble(draws)

@@ -75,8 +75,8 @@ class Candidates:
     def of(
         cls, possible: Iterable[tuple[Expression, Array]], rows: int
     ) -> "Candidates":
-        """Those that differ from all cheaper ones; as conditions, from their negations,
-        too.
+        """The expressions that differ from all cheaper ones; conditions differ from
+        the negations of cheaper ones, too.
         """
         known = set[bytes]()
         kept = list[tuple[Expression, Array]]()

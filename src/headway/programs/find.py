@@ -1,4 +1,4 @@
-"""From a circuit to a program: variables layer by layer, then the shortest answer."""
+"""The program of a circuit: variables layer by layer, then the shortest answer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

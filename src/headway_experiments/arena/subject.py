@@ -295,7 +295,7 @@ class Subject:
         return list(torch.autograd.grad(of, at))
 
     def whole(self) -> list[Tensor]:
-        """For every layer, that all attention is kept, [head, sequence, query, key]."""
+        """Shares of 1 in every layer, [head, sequence, query, key]: all is kept."""
         size, n = self.batch.inputs.shape[:2]
         layers = []
         for _ in range(self.model.n_layers):

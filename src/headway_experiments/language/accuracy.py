@@ -82,7 +82,7 @@ class Cell:
     majority: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, with the intervals."""
+        """Plain data, with the intervals."""
         kinds = ("argmax", "expectation")
         return {
             **asdict(self),

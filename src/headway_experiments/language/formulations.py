@@ -125,7 +125,7 @@ class Chains(Formulation):
     default_depth: int = 5
 
     def deepest(self, chains: int) -> int:
-        """As many names as there are, and an end per chain."""
+        """The depth for which there are names, if each chain has an end."""
         has_enough_ends = chains <= len(self.ends(chains))
         return len(self.links) // chains if has_enough_ends else 0
 
@@ -198,7 +198,7 @@ class Kingdoms(Chains):
         return len(WORLD) if has_enough_names else 0
 
     def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
-        """From what is asked about down to people."""
+        """The names of every level, from what is asked about down to people."""
         levels = [random.sample(step[0], chains) for step in WORLD[:depth]]
         ends = random.sample(self.ends(chains), chains)
         return [*reversed(levels), ends]
@@ -248,7 +248,7 @@ class Functions(Formulation):
     default_depth = 2
 
     def deepest(self, chains: int) -> int:
-        """As many letters as there are, and numbers of one digit."""
+        """The depth for which there are letters, if numbers have one digit."""
         left = len(names.LETTERS) - chains
         return 1 + left // (2 * chains) if 2 <= chains <= 10 else 0
 
@@ -292,7 +292,7 @@ class Relatives(Formulation):
     default_depth = 4
 
     def deepest(self, chains: int) -> int:
-        """As many names as there are."""
+        """The depth for which there are names of people."""
         kinds = len(names.RELATIVES)
         most = min(len(names.ASKED_ABOUT), len(names.COUNTRIES) // kinds)
         return 3 + len(names.PEOPLE) // (chains * kinds) if chains <= most else 0

@@ -176,8 +176,8 @@ def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
 def shares(
     counts: Mapping[str, Mapping[Label, int]],
 ) -> dict[str, dict[str, tuple[int, int]]]:
-    """By setting, the runs that have learnt all hops; and of these, that jump, and that
-    pass on.
+    """The runs that have learnt all hops, by setting; and of these, those that jump and
+    those that pass on.
     """
     ways = LABELS[:2]
     shares: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}}

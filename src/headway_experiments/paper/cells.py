@@ -122,7 +122,7 @@ class Cell(NamedTuple):
 
     @property
     def layers(self) -> int:
-        """Of its models."""
+        """The number of layers of its models."""
         return closed_form(self.depth) + self.spare
 
     @classmethod

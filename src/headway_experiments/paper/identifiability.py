@@ -301,8 +301,8 @@ def _sets_of_heads(circuits: Sequence[Sequence[str]]) -> set[frozenset[Head]]:
 
 
 def shares(measures: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
-    """By family and way, the models with one circuit or set of heads, and those with
-    any.
+    """The models with one circuit or set of heads, and those with any, by family and
+    way.
 
     Args:
         measures: what `measured` gives.

@@ -38,7 +38,7 @@ def information(items: float) -> float:
 
 
 def trained_numbers(model: TransformerConfig) -> tuple[int, int]:
-    """Of all layers: those of W_Q, W_K, W_V and W_O, and those of W_in and W_out."""
+    """The numbers of all layers in W_Q, W_K, W_V and W_O, and in W_in and W_out."""
     attention = 4 * model.n_layers * model.n_heads * model.head_width * model.d_model
     return attention, 2 * model.n_layers * model.mlp_width * model.d_model
 
@@ -94,7 +94,7 @@ class Kept:
 
     @property
     def seed(self) -> str:
-        """As `seed=S`."""
+        """The seed, as `seed=S`."""
         return self.name.rpartition(",")[2]
 
     @property

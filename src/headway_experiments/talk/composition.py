@@ -64,8 +64,8 @@ def curricula(scale: str) -> Configs:
 def fields(
     symbols: int, asked: tuple[int, ...], curriculum: Curriculum, seed: int
 ) -> dict[str, Any]:
-    """Of a run of the model that the largest k takes, with hidden permutations of its
-    own.
+    """The fields of a run of the model that the largest k takes, with hidden
+    permutations of its own.
 
     Hops that rise are all asked in the second half of the steps. There is no warm-up,
     in which steps would count for less than later ones.

@@ -108,7 +108,7 @@ def dynamics(scale: str) -> Configs:
 
 
 def series(kind: str, scale: str) -> Configs:
-    """As many subjects as relations, so many that their facts bracket what each shape
+    """Runs with as many subjects as relations, and facts that bracket what each shape
     keeps.
     """
     seeds = {"paper": 5, "small": 10}.get(scale, 1)

@@ -159,7 +159,7 @@ class Axes(NamedTuple):
 
     @classmethod
     def of(cls, cuts: Iterable[Cut]) -> Self:
-        """Those of a whole plan, the intact model left out."""
+        """The axes of a whole plan, the intact model left out."""
         changing = [cut for cut in cuts if cut != INTACT]
         weights = list(dict.fromkeys(cut.weights for cut in changing))
         fractions = sorted({cut.fraction for cut in changing})

@@ -35,7 +35,7 @@ class Rise:
 
     @classmethod
     def of(cls, losses: Float[Tensor, " text"], own: Float[Tensor, " text"]) -> "Rise":
-        """By the losses of a token, averaged in each text."""
+        """The rise from one loss of a token, averaged in each text, to another."""
         higher = losses - own
         middle = higher.mean().item()
         half = Z * higher.std().item() / math.sqrt(len(higher))
@@ -162,7 +162,7 @@ def cheapest(costs: Float[Tensor, "layer head text"], share: float) -> Heads:
 
 
 def at_random(like: Heads, seed: int) -> Heads:
-    """As many heads, drawn at random."""
+    """Heads drawn at random, as many as some others."""
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(like.numel(), generator=generator)
     return like.flatten()[order].view(like.shape)

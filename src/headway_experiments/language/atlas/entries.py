@@ -45,7 +45,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """As heads are written."""
+        """The head as heads are written, `L0.H1`."""
         return name_of(self.head)
 
     @property
