@@ -111,7 +111,7 @@ CAPS = {
     "src/headway/judge": Cap(10850, 5.93, 0.006),
     "src/headway/models": Cap(12430, 6.15, 0.020),
     "src/headway/programs": Cap(10491, 6.39, 0.029),
-    "src/headway/relations": Cap(7662, 6.10, 0.000),
+    "src/headway/relations": Cap(7662, 6.1, 0.000),
     "src/headway/replace": Cap(12631, 6.02, 0.004),
     "src/headway/report": Cap(19597, 5.93, 0.020),
     "src/headway/sweeps": Cap(4080, 5.73, 0.018),
@@ -121,8 +121,8 @@ CAPS = {
     "src/headway/training": Cap(13908, 5.83, 0.018),
     "src/headway/verbs": Cap(2300, 4.95, 0.038),
     "benchmarks": Cap(11067, 7.61, 0.131),
-    "tests": Cap(None, 6.78, 0.041),
-    "src/headway_experiments": Cap(69116, 6.54, 0.049),
+    "tests": Cap(None, 6.77, 0.037),
+    "src/headway_experiments": Cap(69957, 6.44, 0.048),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 

@@ -33,17 +33,17 @@ class Asked(Task, registered=False):
         """Checks nothing, as the curriculum that makes the view has checked it."""
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """As the other, without the targets of all other hops."""
+        """A batch of the other task, without the targets of hops that are not asked."""
         batch = self.task.assemble(draws)
         return replace(batch, targets=batch.targets[:, :, self.asked])
 
     def shallower(
         self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0
     ) -> Batch:
-        """As the other, with those of the asked hops that this depth has.
+        """Shallower sequences of the other task, with those asked hops that they have.
 
-        If it has none of them, the last hop of this depth is asked. So a task that asks
-        for its last hop alone has shallower sequences that ask for their own last hop.
+        If they have none, their last hop is asked. So a task that asks for its last hop
+        alone has shallower sequences that ask for their own last hop.
         """
         if depth == self.n_depths:
             return self.assemble(draws)
@@ -108,10 +108,10 @@ def altered(task: Task, **own: Any) -> Any:
     its own.
     """
     cls = type(task)
-    changed = type(
-        cls.__name__, (cls,), {"__module__": cls.__module__, **own}, registered=False
-    )
-    return changed(**{field.name: getattr(task, field.name) for field in fields(task)})
+    namespace = {"__module__": cls.__module__, **own}
+    changed = type(cls.__name__, (cls,), namespace, registered=False)
+    values = {field.name: getattr(task, field.name) for field in fields(task)}
+    return changed(**values)
 
 
 def last_of(task: Task) -> Task:
@@ -123,5 +123,7 @@ def last_of(task: Task) -> Task:
 def asks_several(task: Task) -> bool:
     """True if some sequence asks for more than one hop."""
     batch = task.sample(8, torch.Generator().manual_seed(0))
-    hops_of_each = task.targets.asked(batch.targets).any(1).sum(1)
-    return bool((hops_of_each > 1).any())
+    asked = task.targets.asked(batch.targets)
+    hops_of_each = asked.any(1).sum(1)
+    has_several = (hops_of_each > 1).any()
+    return bool(has_several)

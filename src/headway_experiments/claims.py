@@ -164,8 +164,8 @@ class Claim:
         return self.own(scale).rule or self.rule
 
     def note(self, scale: str) -> str:
-        """Why a scale has a rule of its own or is not comparable, or the claim cannot
-        fail.
+        """The reason why a scale has a rule of its own or is not comparable, or why the
+        claim cannot fail.
         """
         return self.own(scale).why or self.by_construction
 

@@ -41,7 +41,8 @@ class Gaps(Curriculum):
     ) -> None:
         """Checks that the numbers rise to that of the last hop."""
         if self.hops is not None:
-            rise = all(low < high for low, high in pairwise((0, *self.hops)))
+            steps = pairwise((0, *self.hops))
+            rise = all(low < high for low, high in steps)
             ends_with_last = self.hops[-1:] == (task.n_hops,)
             allowed = (
                 f"numbers from 1 up that rise to {task.n_hops}, the number "

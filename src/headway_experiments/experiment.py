@@ -152,8 +152,9 @@ class Group:
         for name, outcome in ended.items():
             place = folder / self.name / name
             if outcome.get("status") == "failed":
-                message = str(outcome.get("message")).replace(f" in {place}", "")
-                gaps.append(f"{self.name}/{name} failed: {message}")
+                message = str(outcome.get("message"))
+                reason = message.replace(f" in {place}", "")
+                gaps.append(f"{self.name}/{name} failed: {reason}")
             elif (
                 outcome
                 and self.taken_apart

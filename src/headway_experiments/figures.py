@@ -136,7 +136,8 @@ def means(
     series = []
     for x in places:
         y = at[x]
-        series.append(Series([x] * len(y), y, dots))
+        same_place = [x] * len(y)
+        series.append(Series(same_place, y, dots))
     averages = [mean(at[x]) for x in places]
     return [*series, Series(places, averages, look, label)]
 

@@ -30,8 +30,8 @@ Value = TypeVar("Value")
 
 
 def by_run(runs: Runs, row: Callable[[Run], Row]) -> Measures:
-    """The measures of runs; of several numbers of a run, names tell what they are of
-    behind it.
+    """The measures of runs, by run. If a run has several numbers of a measure, each is
+    named after the run and what it is of.
     """
     measures: Measures = {}
     for name, run in runs.items():
@@ -87,7 +87,7 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 def power(points: Iterable[tuple[float, float]]) -> float:
-    """With which power of x y grows: the slope of log(y) against log(x), by least
+    """The power of x as which y grows: the slope of log(y) against log(x), by least
     squares.
     """
     x_logs = []

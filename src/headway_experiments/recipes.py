@@ -56,9 +56,7 @@ def by_seed(config: RunConfig, seeds: Iterable[int]) -> Configs:
 def moving(
     curriculum: Trained, steps: int, rate: float, batch: int, **more: Any
 ) -> TrainingConfig:
-    """So many steps that move some of the weights, on fresh sequences and without
-    decay.
-    """
+    """Training that moves some of the weights, on fresh sequences and without decay."""
     known: dict[str, Any] = {
         "train_examples": None,
         "weight_decay": 0.0,

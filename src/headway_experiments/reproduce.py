@@ -42,23 +42,25 @@ def experiments_of(document: str) -> Mapping[str, Experiment]:
             )
         return DOCUMENTS[document]
     experiments = getattr(load(document), "EXPERIMENTS", ())
-    is_whole = isinstance(experiments, tuple | list) and all(
-        isinstance(e, Experiment) for e in experiments
-    )
-    if not experiments or not is_whole:
+    if not _are_experiments(experiments):
         raise HeadwayError(
             f"{document}: EXPERIMENTS must be a sequence of Experiment "
             "(headway_experiments)"
         )
     path = Path(document)
-    return {
-        experiment.name: replace(
-            experiment,
-            measure=partial(called, path, experiment.measure),
-            draw=partial(called, path, experiment.draw),
-        )
-        for experiment in experiments
-    }
+    named = {}
+    for experiment in experiments:
+        measure = partial(called, path, experiment.measure)
+        draw = partial(called, path, experiment.draw)
+        named[experiment.name] = replace(experiment, measure=measure, draw=draw)
+    return named
+
+
+def _are_experiments(value: object) -> bool:
+    """True of a sequence of experiments, at least one."""
+    if not isinstance(value, tuple | list) or not value:
+        return False
+    return all(isinstance(each, Experiment) for each in value)
 
 
 def chosen(
@@ -119,7 +121,8 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
             claim.measure,
             known,
         )
-    return measures, "; ".join(filter(None, [missing, *unknown(measures)]))
+    gaps = [gap for gap in (missing, *unknown(measures)) if gap]
+    return measures, "; ".join(gaps)
 
 
 def unknown(measures: Measures) -> list[str]:
@@ -154,12 +157,12 @@ def verdicts(
     experiment: Experiment, scale: str, measures: Measures, missing: str
 ) -> list[Verdict]:
     """The experiment's claims, judged."""
-    return [
-        Verdict(
-            claim, scale, measures.get(claim.measure, {}), missing, ran=bool(measures)
-        )
-        for claim in experiment.claims
-    ]
+    has_run = bool(measures)
+    verdicts = []
+    for claim in experiment.claims:
+        values = measures.get(claim.measure, {})
+        verdicts.append(Verdict(claim, scale, values, missing, ran=has_run))
+    return verdicts
 
 
 def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:

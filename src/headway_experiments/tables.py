@@ -74,7 +74,8 @@ def _print_counts(rows: Sequence[Judged]) -> None:
             verdicts = [row[scale].said for row in rows]
             counts[scale] = verdicts.count(said)
         if any(counts.values()):
-            by_scale = "  ".join(f"{scale} {count}" for scale, count in counts.items())
+            parts = [f"{scale} {count}" for scale, count in counts.items()]
+            by_scale = "  ".join(parts)
             out.print(f"{said:<16}{by_scale}", style=look)
 
 

@@ -191,8 +191,8 @@ class Held:
 
     @contextmanager
     def holding(self, step: int) -> Iterator[float]:
-        """Lets an optimiser change, in between, only what is trained after so many
-        steps.
+        """A context in which an optimiser moves only the weights that are trained at a
+        step; all others are put back at its end.
 
         Yields:
             The factor on the rates.

@@ -19,7 +19,7 @@ from headway.report.circuit import path_key
 from headway.report.curves import short
 from headway.report.labels import typeset
 from headway.report.runs import write_runs
-from headway.tasks import Edges, Hops
+from headway.tasks import Batch, Edges, Hops
 from headway.training import Recorder, Run
 
 WITH_FLOW, LOSSES = {"retrieval", "conditional"}, ("MSE", "cross-entropy")
@@ -35,60 +35,84 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(params=TASKS)
-def one(request, folder, tmp_path) -> Run:
-    """One of the runs, in a folder of its own."""
-    return Run.open(shutil.copytree(folder / request.param, tmp_path / request.param))
+@pytest.fixture(scope="module", params=TASKS)
+def run(request, folder, tmp_path_factory) -> Run:
+    """A run of a task, in a folder of its own."""
+    copy = tmp_path_factory.mktemp("alone") / request.param
+    return Run.open(shutil.copytree(folder / request.param, copy))
 
 
-def test_every_task_has_a_page_with_a_curve_and_cells_of_every_path(one):
-    data, name, task = page_data(report(one)), one.folder.name, one.task
-    no_circuit = data["missing"].get("circuit", "")
-    assert ("A sequence has one position" in no_circuit) == (name == "associations")
-    known = "is not known" not in data["minimum"]["sentences"][0]
-    assert known == (name in WITH_FLOW) == bool(data["minimum"]["tables"])
+@pytest.fixture(scope="module")
+def data(run) -> dict:
+    """The data of its page."""
+    return page_data(report(run))
+
+
+@pytest.fixture
+def circuit(data) -> dict:
+    """The circuit on the page, of a task that has one."""
+    if data["circuit"] is None:
+        pytest.skip("a sequence has one position")
+    return data["circuit"]
+
+
+def first_of(run) -> Batch:
+    """The sequence that the page shows first."""
+    return Findings.of(run).sequences.part(slice(1))
+
+
+def test_every_page_tells_of_its_task(run, data):
+    name, task = run.folder.name, run.task
+    assert data["steps"] == run.checkpoint_steps()
     assert data["task"]["loss"] == LOSSES[name not in VECTORS]
     assert data["task"]["references"] == task.references()
-    assert [hop["label"] for hop in data["task"]["hops"]] == list(
-        map(typeset, task.hops)
-    )
-    assert [curve["name"] for curve in data["losses"]] == [
-        "training",
-        *map(typeset, task.hops),
-    ]
+    hops = [hop["label"] for hop in data["task"]["hops"]]
+    assert hops == list(map(typeset, task.hops))
+
+
+def test_a_minimum_is_told_where_it_is_known(run, data):
+    is_known = run.folder.name in WITH_FLOW
+    assert is_known == ("is not known" not in data["minimum"]["sentences"][0])
+    assert is_known == bool(data["minimum"]["tables"])
+
+
+def test_every_page_has_a_curve_of_every_hop(run, data):
+    names = [curve["name"] for curve in data["losses"]]
+    assert names == ["training", *map(typeset, run.task.hops)]
     assert data["losses"][1]["points"]
-    batch = Findings.of(one).sequences.part(slice(1))
-    assert data["steps"] == one.checkpoint_steps()
-    if task.length == 1:
-        assert (data["attention"], data["circuit"], data["sequences"]) == (
-            None,
-            None,
-            [],
-        )
-        return
-    timeline, circuit, first = (
-        saved_timeline(one),
-        data["circuit"],
-        data["sequences"][0],
-    )
-    asked = task.targets.asked(batch.targets)[0]
-    assert len(first["questions"]) == asked.sum()
-    if one.folder.name not in VECTORS:
-        right = [first["names"][question["answer"]] for question in first["questions"]]
-        assert right == [
-            task.token_name(token) for token in batch.targets[0][asked].tolist()
-        ]
-    curves = zip(circuit["paths"], data["along"], timeline.paths, strict=True)
-    for entry, curve, history in curves:
-        relation = history.path.relation
-        assert entry["key"] == path_key(history.path)
-        assert set(map(tuple, entry["cells"][0])) == led(
-            task.relations(batch)[relation]
-        )
-        assert curve["points"] == [
-            [at, short(x)]
-            for at, x in zip(timeline.steps, history.attention, strict=True)
-        ]
+
+
+def test_a_sequence_of_one_position_has_no_circuit(run, data):
+    why = data["missing"].get("circuit", "")
+    has_one_position = run.task.length == 1
+    assert ("A sequence has one position" in why) == has_one_position
+    assert (data["attention"] is None) == has_one_position
+    assert (data["circuit"] is None) == has_one_position
+    assert (data["sequences"] == []) == has_one_position
+
+
+def test_every_question_has_its_answer(run, data, circuit):
+    batch, shown = first_of(run), data["sequences"][0]
+    asked = run.task.targets.asked(batch.targets)[0]
+    assert len(shown["questions"]) == asked.sum()
+    if run.folder.name not in VECTORS:
+        answers = batch.targets[0][asked].tolist()
+        right = [shown["names"][question["answer"]] for question in shown["questions"]]
+        assert right == [run.task.token_name(token) for token in answers]
+
+
+def test_every_path_has_its_cells(run, circuit):
+    relations = run.task.relations(first_of(run))
+    for shown, known in zip(circuit["paths"], saved_timeline(run).paths, strict=True):
+        assert shown["key"] == path_key(known.path)
+        assert set(map(tuple, shown["cells"][0])) == led(relations[known.path.relation])
+
+
+def test_every_path_has_a_curve(run, data, circuit):
+    timeline = saved_timeline(run)
+    for curve, history in zip(data["along"], timeline.paths, strict=True):
+        points = zip(timeline.steps, history.attention, strict=True)
+        assert curve["points"] == [[at, short(share)] for at, share in points]
 
 
 def led(edges: Edges) -> set[tuple[int, int]]:
@@ -109,7 +133,7 @@ def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
             [roles.index(end) for end in path.relation.ends] for path in paths if roles
         ]
         assert [path["cells"] for path in circuit["paths"]] == [
-            [[one]] for one in ends
+            [[cell]] for cell in ends
         ] or not ends
     assert len(data["circuits"]) == len(TASKS) - 1
     data = page_data(write_runs(folder, tmp_path / "sweep.html").read_text())

@@ -85,17 +85,32 @@ def test_losses_and_steps_are_those_of_the_folder(run):
     assert data["steps"] == run.checkpoint_steps()
 
 
-def test_curves_are_those_of_the_folder(run):
-    data = page_data(report(run))
+def keys_of(timeline):
+    return [path_key(AttentionPath.parse(path["path"])) for path in timeline["paths"]]
+
+
+def test_paths_are_those_of_the_folder(run):
+    paths = page_data(report(run))["circuit"]["paths"]
+    keys = keys_of(run.read("emergence.json"))
+    assert [path["key"] for path in paths] == keys
+
+
+@pytest.mark.parametrize(
+    ("on_the_page", "end", "measured"),
+    [("along", None, "attention"), ("without", -1, "loss_without")],
+)
+def test_every_path_has_the_curve_of_the_folder(run, on_the_page, end, measured):
+    curves = page_data(report(run))[on_the_page][:end]
     timeline = run.read("emergence.json")
-    names = [path_key(AttentionPath.parse(path["path"])) for path in timeline["paths"]]
-    assert [path["key"] for path in data["circuit"]["paths"]] == names
-    *without, model = data["without"]
-    for curves, measured in ((data["along"], "attention"), (without, "loss_without")):
-        assert [curve["key"] for curve in curves] == names
-        for curve, path in zip(curves, timeline["paths"], strict=True):
-            values = [value for _, value in curve["points"]]
-            assert values == [short(value) for value in path[measured]]
+    assert [curve["key"] for curve in curves] == keys_of(timeline)
+    for curve, path in zip(curves, timeline["paths"], strict=True):
+        values = [value for _, value in curve["points"]]
+        assert values == [short(value) for value in path[measured]]
+
+
+def test_the_loss_of_the_model_is_the_last_curve(run):
+    *_, model = page_data(report(run))["without"]
+    timeline = run.read("emergence.json")
     losses = zip(timeline["steps"], timeline["loss"], strict=True)
     assert model["points"] == [[step, short(loss)] for step, loss in losses]
 

@@ -69,99 +69,133 @@ def data_of(shown: Path | list[Run]) -> dict:
     return page_data(page.read_text(encoding="utf-8"))
 
 
-def test_every_run_is_there(sweep):
-    data = data_of(sweep)
-    assert data["summary"][0].startswith("8 of 8 runs done. 3 of 8 solved the task")
-    assert "depth (2 values) × n_layers (2 values) × seed (2 values)" in " ".join(
-        data["summary"]
-    )
-    head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
-    fields = ["depth", "n_layers", "seed"]
-    assert head[:6] == ["run", "status", "validation loss", *fields]
-    expected = [
+FIELDS = ["depth", "n_layers", "seed"]
+"""The fields that the runs of the sweep differ in."""
+
+
+def rows_expected():
+    """The start of every row: the run, its status, its loss and its fields."""
+    return [
         [f"depth={d},n_layers={n},seed={s}", "done", loss, str(d), str(n), str(s)]
         for (d, n), losses in LOSSES.items()
         for s, loss in enumerate(losses)
     ]
+
+
+def test_the_summary_counts_runs_and_names_the_fields_that_vary(sweep):
+    data = data_of(sweep)
+    assert data["title"] == "both: retrieval by depth, n_layers and seed"
+    assert data["summary"][0].startswith("8 of 8 runs done. 3 of 8 solved the task")
+    varied = "depth (2 values) × n_layers (2 values) × seed (2 values)"
+    assert varied in " ".join(data["summary"])
+
+
+def test_every_run_has_a_row(sweep):
+    listed = data_of(sweep)["tables"][0]
+    head, rows = listed["head"], listed["rows"]
+    assert head[:6] == ["run", "status", "validation loss", *FIELDS]
+    expected = rows_expected()
     assert [row[:6] for row in rows] == expected
+    assert listed["keys"] == [name for name, *_ in expected]
     assert {row[head.index("steps")] for row in rows} == {30}
-    solved = head.index("step below 0.05")
-    assert [row[solved] for row in rows] == [
-        30 if row[2] < 0.05 else None for row in rows
-    ]
-    assert data["tables"][0]["keys"] == [row[0] for row in expected]
-    (learnt,) = [
-        one for one in data["sections"] if one["title"] == "When hops were learnt"
-    ]
+
+
+def test_a_run_is_solved_at_the_step_below_the_threshold(sweep):
+    listed = data_of(sweep)["tables"][0]
+    solved = listed["head"].index("step below 0.05")
+    steps = [row[solved] for row in listed["rows"]]
+    assert steps == [30 if loss < 0.05 else None for _, _, loss, *_ in rows_expected()]
+
+
+def test_hops_are_learnt_at_the_step_of_the_folders(sweep):
+    sections = data_of(sweep)["sections"]
+    (learnt,) = [each for each in sections if each["title"] == "When hops were learnt"]
     assert learnt["tables"][0]["rows"][0][2:] == [15] * 3
+
+
+def test_the_values_of_a_field_are_those_of_the_rows(sweep):
+    data = data_of(sweep)
+    head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
+    assert [varied["name"] for varied in data["fields"]] == FIELDS
     for varied in data["fields"]:
         told = [varied["values"][number] for number in varied["of"]]
         assert told == [row[head.index(varied["name"])] for row in rows]
-    assert [varied["name"] for varied in data["fields"]] == fields
-    assert data["title"] == "both: retrieval by depth, n_layers and seed"
-    ends = [curve["points"][-1] for curve in data["curves"]]
-    assert sorted(ends) == sorted([30, row[2]] for row in expected)
 
 
-def test_seeds_are_not_averaged_away(sweep):
-    data = data_of(sweep)
-    head, rows = table(data, "validation loss at the end, by n_layers")
-    for row, layers in zip(rows, (1, 2), strict=True):
-        losses = [x for (_, n), both in LOSSES.items() for x in both if n == layers]
-        named = dict(zip(head, row, strict=True))
-        assert (named["n_layers"], named["done"]) == (str(layers), "4 of 4")
-        assert named["solved"] == f"{sum(x < 0.05 for x in losses)} of 4"
-        assert named["median loss"] == statistics.median(losses)
-        spread = (
-            f"{rounded(statistics.mean(losses))} ± {rounded(statistics.stdev(losses))}"
-        )
-        assert (named["mean ± st. dev."], named["least"]) == (spread, min(losses))
-    head, rows = table(data, "validation loss at the end, by depth and n_layers")
+def test_a_curve_ends_at_the_loss_of_its_run(sweep):
+    ends = [curve["points"][-1] for curve in data_of(sweep)["curves"]]
+    assert sorted(ends) == sorted([30, loss] for _, _, loss, *_ in rows_expected())
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_seeds_and_depths_of_a_number_of_layers_are_told_together(sweep, layers):
+    head, rows = table(data_of(sweep), "validation loss at the end, by n_layers")
+    named = dict(zip(head, rows[layers - 1], strict=True))
+    losses = [loss for (_, n), both in LOSSES.items() if n == layers for loss in both]
+    assert (named["n_layers"], named["done"]) == (str(layers), "4 of 4")
+    assert named["solved"] == f"{sum(loss < 0.05 for loss in losses)} of 4"
+    assert named["median loss"] == statistics.median(losses)
+    mean, spread = statistics.mean(losses), statistics.stdev(losses)
+    assert named["mean ± st. dev."] == f"{rounded(mean)} ± {rounded(spread)}"
+    assert named["least"] == min(losses)
+
+
+def test_seeds_of_a_depth_and_number_of_layers_are_told_together(sweep):
+    _, rows = table(data_of(sweep), "validation loss at the end, by depth and n_layers")
     for row, ((depth, layers), losses) in zip(rows, LOSSES.items(), strict=True):
-        solved = f"{sum(x < 0.05 for x in losses)} of 2"
-        median, minimum = (
-            statistics.median(losses),
-            least_layers(Retrieval(depth=depth).flow(), True),
-        )
-        assert row[:6] == [str(depth), str(layers), "2 of 2", solved, minimum, median]
+        solved = f"{sum(loss < 0.05 for loss in losses)} of 2"
+        least = least_layers(Retrieval(depth=depth).flow(), True)
+        median = statistics.median(losses)
+        assert row[:6] == [str(depth), str(layers), "2 of 2", solved, least, median]
 
 
-def test_what_is_not_done_is_counted_and_says_why(sweep):
+@pytest.fixture
+def undone(sweep) -> dict:
+    """The data of the page of the sweep where a run failed, one is running, one was
+    stopped, one cannot be read, and one is planned.
+    """
     failed = Run.open(sweep / "depth=1,n_layers=1,seed=0")
     told = {"status": "failed", "message": "<i>nan</i> & so"}
     failed.write("outcome.json", {**(failed.outcome() or {}), **told})
     running = Run.open(sweep / "depth=1,n_layers=1,seed=1")
     (running.folder / "outcome.json").unlink()
-    stopped = Run.open(sweep / "depth=1,n_layers=2,seed=0")
-    (stopped.folder / "outcome.json").unlink()
-    (stopped.folder / "metrics.jsonl").unlink()
-    broken = sweep / "depth=1,n_layers=2,seed=1" / "outcome.json"
-    broken.write_text("{")
+    stopped = sweep / "depth=1,n_layers=2,seed=0"
+    (stopped / "outcome.json").unlink()
+    (stopped / "metrics.jsonl").unlink()
+    (sweep / "depth=1,n_layers=2,seed=1" / "outcome.json").write_text("{")
     (sweep / "figures").mkdir()
     plan = json.loads((sweep / "plan.json").read_text())
     plan["runs"]["later"] = plan["runs"]["depth=1,n_layers=1,seed=0"]
     (sweep / "plan.json").write_text(json.dumps(plan))
     with running.writing():
-        data = data_of(sweep)
+        return data_of(sweep)
+
+
+def test_what_is_not_done_is_counted(undone):
     counts = (
         "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and "
         "1 cannot be read."
     )
-    assert data["summary"][0].startswith(counts)
-    first, second, third, *_, waiting, why = data["lacking"]
-    assert (
-        "Training failed: <i>nan</i> & so. The circuit has not been looked for yet: "
-        in first
-    )
-    assert second.startswith("depth=1,n_layers=1,seed=1: Still training.")
-    assert "Training was stopped. There is no evaluation yet." in third
+    assert undone["summary"][0].startswith(counts)
+
+
+def test_what_is_not_done_says_why(undone):
+    failed, running, stopped, *_, waiting, broken = undone["lacking"]
+    assert "Training failed: <i>nan</i> & so." in failed
+    assert "The circuit has not been looked for yet: " in failed
+    assert running.startswith("depth=1,n_layers=1,seed=1: Still training.")
+    assert "Training was stopped. There is no evaluation yet." in stopped
     assert waiting == "Not started yet: later."
-    assert "outcome.json is not valid JSON" in why
-    head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
-    seen = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
-    assert seen["depth=1,n_layers=1,seed=0"]["status"] == "failed: <i>nan</i> & so"
-    assert seen["depth=1,n_layers=1,seed=1"]["status"] == "running"
-    assert seen["depth=1,n_layers=2,seed=0"]["validation loss"] is None
+    assert "outcome.json is not valid JSON" in broken
+
+
+def test_what_is_not_done_has_a_row(undone):
+    head, rows = undone["tables"][0]["head"], undone["tables"][0]["rows"]
+    by_name = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    failed = by_name["depth=1,n_layers=1,seed=0"]
+    assert failed["status"] == "failed: <i>nan</i> & so"
+    assert by_name["depth=1,n_layers=1,seed=1"]["status"] == "running"
+    assert by_name["depth=1,n_layers=2,seed=0"]["validation loss"] is None
 
 
 def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
@@ -224,26 +258,37 @@ def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
 
 
 def test_the_numbers_are_those_of_the_folders(pair):
+    listed = data_of(pair)["tables"][0]
+    assert listed["keys"] == [run.folder.name for run in pair]
+    for run, cells in zip(pair, listed["rows"], strict=True):
+        discovery = Discovery.from_json(run.read("circuit.json"))
+        circuit = discovery.circuit
+        named = dict(zip(listed["head"], cells, strict=True))
+        assert named["status"] == "done"
+        assert named["validation loss"] == run.metrics()[-1]["val_loss"]
+        assert named["circuit loss"] == discovery.replaced_loss
+        for verdict in verdicts(discovery):
+            assert named[verdict.name] == verdict.holds
+        assert named["useful heads"] == f"{len(circuit.useful_heads)} of 2"
+        assert named["layers used"] == len(circuit.useful_layers)
+        assert named["flow minimum"] == "2"
+
+
+def test_the_circuits_are_those_of_the_folders(pair):
+    circuits = data_of(pair)["circuits"]
+    for run in pair:
+        circuit = Discovery.from_json(run.read("circuit.json")).circuit
+        keys = [path["key"] for path in circuits[run.folder.name]["paths"]]
+        assert keys == list(map(path_key, circuit.paths))
+
+
+def test_a_folder_has_its_own_loss_and_step_of_learning(pair):
     data = data_of(pair)
     head, rows = data["tables"][0]["head"], data["tables"][0]["rows"]
-    for run, cells, name in zip(pair, rows, data["tables"][0]["keys"], strict=True):
-        found = Discovery.from_json(run.read("circuit.json"))
-        named = dict(zip(head, cells, strict=True))
-        assert (name, named["status"]) == (run.folder.name, "done")
-        assert named["validation loss"] == run.metrics()[-1]["val_loss"]
-        assert named["circuit loss"] == found.replaced_loss
-        for verdict in verdicts(found):
-            assert named[verdict.name] == verdict.holds
-        assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
-        assert named["layers used"] == len(found.circuit.useful_layers)
-        assert named["flow minimum"] == "2"
-        paths = [path["key"] for path in data["circuits"][name]["paths"]]
-        assert paths == list(map(path_key, found.circuit.paths))
-    (learnt,) = [
-        one for one in data["sections"] if one["title"] == "When hops were learnt"
-    ]
-    assert learnt["tables"][0]["rows"][0][-1] == round(3.5)
     assert rows[1][head.index("circuit loss")] == 0.0123
+    titles = [section["title"] for section in data["sections"]]
+    learnt = data["sections"][titles.index("When hops were learnt")]
+    assert learnt["tables"][0]["rows"][0][-1] == round(3.5)
 
 
 def test_what_is_shared_is_what_compare_says(pair):

@@ -31,40 +31,60 @@ def findings(solved, tmp_path_factory):
     return run, found, emergence(run, found, sequences=8), every_circuit(run)
 
 
-def test_the_findings_fit_one_screen(findings, capsys, monkeypatch):
+REPORT = Path("runs/x/report.html")
+
+
+@pytest.fixture
+def lines(findings, capsys, monkeypatch):
+    """The lines of the summary in a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     run, found, timeline, every = findings
-    print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
-    lines = capsys.readouterr().out.splitlines()
+    print_summary(run, found, timeline, every, REPORT, 61.0, 0.5)
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.fixture
+def words(lines):
+    """The same as one line with single spaces."""
+    return " ".join(" ".join(lines).split())
+
+
+def test_the_findings_fit_one_screen(lines):
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 24
     assert lines[0].startswith("headway  Following a chain of 1 fact ─")
-    said = " ".join(" ".join(lines).split())
-    first = next(line["step"] for line in run.metrics() if line["val_loss"] < THRESHOLD)
-    assert "1 Trained 3 layers × 1 head, width 32, seed 1: 500 steps" in said
-    assert f"; solved (below 0.05) from step {first} curriculum" in said
-    assert f"validation MSE {rounded(run.metrics()[-1]['val_loss'])}" in said
-    assert "curriculum implicit 2 Circuit all 3 heads" in said
-    assert (
-        f"2 Circuit all 3 heads replaced: MSE {rounded(found.replaced_loss)} (thres"
-        in said
-    )
+
+
+def test_training_is_summed_up(findings, words):
+    run, *_ = findings
+    metrics = run.metrics()
+    first = next(line["step"] for line in metrics if line["val_loss"] < THRESHOLD)
+    assert "1 Trained 3 layers × 1 head, width 32, seed 1: 500 steps" in words
+    assert f"; solved (below 0.05) from step {first} curriculum" in words
+    assert f"validation MSE {rounded(metrics[-1]['val_loss'])}" in words
+    assert "curriculum implicit 2 Circuit all 3 heads" in words
+
+
+def test_the_circuit_is_summed_up(findings, lines, words):
+    _, found, *_ = findings
+    loss = rounded(found.replaced_loss)
+    assert f"2 Circuit all 3 heads replaced: MSE {loss} (thres" in words
     for path in found.circuit.paths:
         assert any(line.strip().startswith(f"{path} ") for line in lines)
     for heads in found.circuit.idle_heads.values():
         for layer, head in heads:
-            assert f"L{layer}.H{head}" in said
-    assert said_of_verdicts(found) in said
-    assert "3 Emerged partial losses below 0.5 at step: x_1 " in said
-    assert (
-        "4 Minimum 2 layers, 2 paths; the fewest by information flow: 2 layers, 2 paths"
-        in said
-    )
-    assert said_of_every(every) in said
-    assert (
-        "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory"
-        in said
-    )
+            assert f"L{layer}.H{head}" in words
+    assert said_of_verdicts(found) in words
+
+
+def test_emergence_the_minimum_and_the_report_are_summed_up(findings, words):
+    *_, every = findings
+    minimum = "2 layers, 2 paths; the fewest by information flow: 2 layers, 2 paths"
+    resources = "1 min 01 s in all, at most 0.50 GB of memory"
+    assert "3 Emerged partial losses below 0.5 at step: x_1 " in words
+    assert f"4 Minimum {minimum}" in words
+    assert said_of_every(every) in words
+    assert f"5 Report runs/x/report.html {resources}" in words
 
 
 def test_without_paths_a_line_says_what_attention_brings(findings, capsys):
@@ -73,8 +93,7 @@ def test_without_paths_a_line_says_what_attention_brings(findings, capsys):
     judgement = replace(found.evidence.judgement, paths={}, rows={})
     evidence = replace(found.evidence, necessity=[], judgement=judgement)
     plain = replace(found, circuit=uniform, evidence=evidence)
-    page = Path("runs/x/report.html")
-    print_summary(run, plain, replace(timeline, paths=[]), every, page, 61.0, 0.5)
+    print_summary(run, plain, replace(timeline, paths=[]), every, REPORT, 61.0, 0.5)
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("no head has a path") == 1
     assert "exchanged" not in said
@@ -83,7 +102,7 @@ def test_without_paths_a_line_says_what_attention_brings(findings, capsys):
 def test_a_table_that_is_too_wide_is_broken(findings, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     run, found, timeline, every = findings
-    print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
+    print_summary(run, found, timeline, every, REPORT, 61.0, 0.5)
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 60
     for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):

@@ -8,7 +8,7 @@ from commands import refused
 from headway.find import discover
 from headway.terminal.cli import main
 from headway.theory import minimum_layers
-from headway.training.files import write_json
+from headway.training.files import read_json, write_json
 
 
 @pytest.fixture
@@ -93,31 +93,36 @@ def test_any_order_of_the_pairs(shown):
     ]
 
 
-def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
-    folder = tmp_path / "run"
+@pytest.fixture(scope="module")
+def taken_apart(solved, tmp_path_factory):
+    """A folder of a run whose circuit was found."""
+    folder = tmp_path_factory.mktemp("theory") / "run"
     shutil.copytree(solved.folder, folder)
-    run = type(solved).open(folder)
-    discover(run, trials=False, sequences=32)
-    lines = shown("theory", str(folder))
+    discover(type(solved).open(folder), trials=False, sequences=32)
+    return folder
+
+
+def test_what_a_learnt_circuit_brings(shown, taken_apart):
+    lines = shown("theory", str(taken_apart))
     assert row(lines, "0") == ["0", "0", "1", "0"]
     assert row(lines, "3")[-1] == "0–1"
     assert any("2 are the least" in line for line in lines)
     assert any(line.startswith("Every path finds its key") for line in lines)
 
-    found = run.read("circuit.json")
-    heads = {**found["circuit"], "L0.H0": ["s0←s2"]}
-    one, *_ = each = found["evidence"]["necessity"]
-    each = [n for n in each if not n["path"].startswith("L0.H0")]
-    necessity = [{**one, "path": "L0.H0 s0←s2"}, *each]
-    judgement = found["evidence"]["judgement"]
-    first, *_ = judgement["paths"]
-    judged = {**judgement["paths"], "L0.H0 s0←s2": judgement["paths"][first]}
-    judged = {path: cost for path, cost in judged.items() if path != "L0.H0 s2←s1"}
-    judgement = {**judgement, "paths": judged}
-    evidence = {**found["evidence"], "necessity": necessity, "judgement": judgement}
-    write_json(
-        folder / "circuit.json", {**found, "circuit": heads, "evidence": evidence}
-    )
+
+def test_a_path_that_brings_nothing_to_the_query_breaks_the_flow(
+    shown, taken_apart, tmp_path
+):
+    folder = shutil.copytree(taken_apart, tmp_path / "run")
+    circuit = read_json(folder / "circuit.json")
+    circuit["circuit"]["L0.H0"] = ["s0←s2"]
+    evidence = circuit["evidence"]
+    for necessity in evidence["necessity"]:
+        if necessity["path"].startswith("L0.H0"):
+            necessity["path"] = "L0.H0 s0←s2"
+    judged = evidence["judgement"]["paths"]
+    judged["L0.H0 s0←s2"] = judged.pop("L0.H0 s2←s1")
+    write_json(folder / "circuit.json", circuit)
     lines = shown("theory", str(folder))
     assert any(line.startswith("The circuit breaks the flow") for line in lines)
     assert any(line.split() == ["L0.H0", "s0←s2"] for line in lines)

@@ -56,24 +56,30 @@ def test_batched_muon_is_muon_on_every_matrix_alone():
         assert torch.allclose(ours, obvious, atol=1e-5)
 
 
+def small_model():
+    return Transformer(TransformerConfig(n_layers=2, d_model=16), 8, 12, 20, 4)
+
+
+def groups_of(optimisers):
+    return [group for optimiser in optimisers for group in optimiser.param_groups]
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_every_weight_has_one_optimiser_and_matrices_decay(optimizer):
-    model = Transformer(TransformerConfig(n_layers=2, d_model=16), 8, 12, 20, 4)
+    model = small_model()
     config = TrainingConfig(optimizer=optimizer, weight_decay=0.3)
-    optimisers = Optimisers(model, config).each
-    names = {id(w): n for n, w in model.named_parameters()}
-    groups = [group for optimiser in optimisers for group in optimiser.param_groups]
-    decay = {
-        names[id(w)]: group["weight_decay"] for group in groups for w in group["params"]
-    }
-    count = sum(len(group["params"]) for group in groups)
-    assert len(names) == count
-    assert len(decay) == count
-    for name, weight in model.named_parameters():
-        assert decay[name] == (0.3 if weight.ndim == 2 else 0.0)
-    if optimizer == "muon":
-        assert isinstance(optimisers[0], Muon)
-        matrices = [name for name, w in model.named_parameters() if w.ndim == 2]
-        inside = [name for name in matrices if name.startswith("blocks.")]
-        of_muon = [w for group in optimisers[0].param_groups for w in group["params"]]
-        assert sorted(names[id(w)] for w in of_muon) == sorted(inside)
+    decays = []
+    for group in groups_of(Optimisers(model, config).each):
+        decays += [(id(weight), group["weight_decay"]) for weight in group["params"]]
+    expected = {id(w): 0.3 if w.ndim == 2 else 0.0 for w in model.parameters()}
+    assert len(decays) == len(expected)
+    assert dict(decays) == expected
+
+
+def test_muon_trains_the_matrices_inside_blocks():
+    model = small_model()
+    muon, *_ = Optimisers(model, TrainingConfig(optimizer="muon")).each
+    assert isinstance(muon, Muon)
+    trained = [weight for group in groups_of([muon]) for weight in group["params"]]
+    inside = [weight for weight in model.blocks.parameters() if weight.ndim == 2]
+    assert sorted(map(id, trained)) == sorted(map(id, inside))

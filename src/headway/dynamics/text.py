@@ -1,4 +1,4 @@
-"""When paths emerged, as text."""
+"""The emergence of paths, as text."""
 
 from typing import TYPE_CHECKING
 

@@ -495,7 +495,7 @@ def uses_stays(patterns: Patterns, circuit: Circuit) -> bool:
 def candidate_paths(
     bench: Bench, names: Sequence[str], least: float
 ) -> dict[Head, list[str]]:
-    """For every head, the relations that it attends along, most alike first.
+    """The relations that every head attends along, most alike first.
 
     In the last layer a relation must be one of those that `Patterns.read` has: what
     ends elsewhere changes no answer. A wider relation that contains the one a head

@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def sequences(self) -> Float[Tensor, " hop"]:
-        """By hop, the share of sequences with another answer than the model's."""
+        """The share of sequences with another answer than the model's, by hop."""
         has_another = (self.asked & ~self.same).any(1)
         return has_another.double().mean(0)
 

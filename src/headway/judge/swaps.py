@@ -54,8 +54,8 @@ class Swaps:
         return Paths(frozenset(self.names[head]), "own")
 
     def path_exchanged(self, path: AttentionPath) -> Swap:
-        """What is read along a path, where no other path of the head leads, is the
-        partner's.
+        """The partner's values are read along a path, where no other path of the head
+        leads.
         """
         own = self.own_cells(path)
         theirs = self.own_cells(path, PARTNER)

@@ -374,9 +374,11 @@ def _closed(loss: float, own: float, most: float) -> float | None:
     return None
 
 
-def agreeing(bench: Bench, one: Outputs, other: Outputs) -> Bool[Tensor, " sequence"]:
+def agreeing(
+    bench: Bench, first: Outputs, second: Outputs
+) -> Bool[Tensor, " sequence"]:
     """The sequences in which all answers of two models agree."""
-    same, asked = _answers(bench, one, other)
+    same, asked = _answers(bench, first, second)
     return (same | ~asked).flatten(1).all(1)
 
 
@@ -408,11 +410,11 @@ def share(same: Tensor, asked: Tensor) -> float:
     return (same.sum() / asked.sum()).item() if asked.any() else 1.0
 
 
-def _answers(bench: Bench, one: Outputs, other: Outputs) -> tuple[Tensor, Tensor]:
+def _answers(bench: Bench, first: Outputs, second: Outputs) -> tuple[Tensor, Tensor]:
     """The answers that agree, and those asked for, [sequence, query, hop]."""
     wanted = bench.batch.targets
     targets = bench.task.targets
-    same = targets.same(one, other, wanted)
+    same = targets.same(first, second, wanted)
     asked = targets.asked(wanted)
     return same[..., bench.columns], asked[..., bench.columns]
 

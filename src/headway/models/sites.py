@@ -251,9 +251,9 @@ class _Watch(Interception):
                 groups.append([site])
         return groups
 
-    def has_equal(self, one: int, other: int) -> bool:
+    def has_equal(self, site: int, other: int) -> bool:
         """Tell whether two sites have equal patterns."""
-        pattern = self.patterns[one]
+        pattern = self.patterns[site]
         with_it = self.patterns[other]
         return pattern.shape == with_it.shape and torch.equal(pattern, with_it)
 

@@ -141,7 +141,7 @@ class Norm(nn.LayerNorm):
     def forward(
         self, input: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch d_model"]:
-        """In one operation, unless a hook looks."""
+        """The normalised input, made in one operation unless a hook looks."""
         if not is_watched(self.hook_normalized):
             return super().forward(input)
         normalized = F.layer_norm(input, self.normalized_shape, eps=self.eps)

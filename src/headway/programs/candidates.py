@@ -19,7 +19,7 @@ THRESHOLDS = 12
 """Numbers that a count is compared with, from its least up."""
 
 DEAR = 1.0
-"""What a place by its number costs beside: it may fit by accident."""
+"""The extra price of a place by its number: it may fit by accident."""
 
 MOST_COUNTS = 60
 MOST_TOKENS = 40
@@ -72,13 +72,15 @@ class Candidates:
     prices: Array
 
     @classmethod
-    def of(cls, found: Iterable[tuple[Expression, Array]], rows: int) -> "Candidates":
-        """Those that differ from all cheaper ones; as conditions, from their negations,
-        too.
+    def of(
+        cls, possible: Iterable[tuple[Expression, Array]], rows: int
+    ) -> "Candidates":
+        """The expressions that differ from all cheaper ones; conditions differ from
+        the negations of cheaper ones, too.
         """
         known = set[bytes]()
         kept = list[tuple[Expression, Array]]()
-        for expression, holds in sorted(found, key=lambda one: one[0].price):
+        for expression, holds in sorted(possible, key=lambda pair: pair[0].price):
             key = holds.tobytes()
             if holds.any() and key not in known:
                 known.add(key)

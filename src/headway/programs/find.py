@@ -1,4 +1,4 @@
-"""From a circuit to a program: variables layer by layer, then the shortest answer."""
+"""The program of a circuit: variables layer by layer, then the shortest answer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -117,8 +117,8 @@ class Finding:
         rows = [
             self._rows(answers[..., at], weights[..., at]) for at, _ in enumerate(names)
         ]
-        found = [_answer(pool, of_hop, self.selects) for of_hop in rows]
-        return dict(zip(names, found, strict=True))
+        expressions = [_answer(pool, of_hop, self.selects) for of_hop in rows]
+        return dict(zip(names, expressions, strict=True))
 
     def _rows(self, answers: Array, weights: Array) -> Rows:
         """Rows at which a hop is asked, of as many sequences as are looked at."""

@@ -56,7 +56,7 @@ MOST_HELD = 8
 """Variables of lower heads that keys may be told by alone, without the query's."""
 
 LOOKS_ABOUT = ("beside(", "has(", "once(")
-"""What a head can look for only by what lower heads have brought."""
+"""Starts of conditions that only values from lower heads can tell."""
 
 
 @dataclass(frozen=True)
@@ -363,9 +363,9 @@ def _shifted(key: Expression, query: Expression, by: int) -> Expression:
     return Expression(form, "select", (key, query))
 
 
-def _than(sign: str, one: Variable, own: Expression) -> Expression:
+def _than(sign: str, variable: Variable, own: Expression) -> Expression:
     """The condition that a value compares so with the own token or place."""
-    return Expression(f"({{}} {sign} {{}})", "bool", (one.expression, own), 0.0)
+    return Expression(f"({{}} {sign} {{}})", "bool", (variable.expression, own), 0.0)
 
 
 def _length(select: Expression) -> int:

@@ -78,7 +78,7 @@ class Pool:
 
     def add(self, expressions: Iterable[Expression]) -> None:
         """Adds those that are not known and differ between positions."""
-        for expression in sorted(expressions, key=lambda one: one.price):
+        for expression in sorted(expressions, key=lambda each: each.price):
             values = self.scope.value(expression)
             here = values[self.matters]
             key = (expression.kind, here.astype(np.int32).tobytes())
@@ -92,7 +92,7 @@ class Pool:
         """Adds what the heads of a layer bring from below."""
         below = list(self.variables)
         counted = list(self._conditions())
-        counted.sort(key=lambda one: one.price)
+        counted.sort(key=lambda each: each.price)
         brought = list[Expression]()
         for select in selects:
             brought += self._brought(select, below, counted[:MOST_COUNTED])
@@ -142,9 +142,9 @@ class Pool:
                 yield compared("<", first, second)
 
 
-def is_value(one: Variable, value: int, price: float = 0.0) -> Expression:
+def is_value(variable: Variable, value: int, price: float = 0.0) -> Expression:
     """The condition that a variable has a value."""
-    parts = (one.expression, constant(value))
+    parts = (variable.expression, constant(value))
     return Expression("({} == {})", "bool", parts, price)
 
 

@@ -49,7 +49,7 @@ token like its mirror: has(seen & (j == n - 1 - i) & (k == q))[:, None]
 token like its predecessor: has(seen & (j == i - 1) & (k == q))[:, None]
 token unlike its predecessor: has(seen & (j == i - 1) & (k != q))[:, None]
 """
-"""What holds of the visible keys of a primitive, by its form."""
+"""The condition on the visible keys of a primitive, by its form."""
 
 CODE = {
     "all so far": "seen",

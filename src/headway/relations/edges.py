@@ -71,7 +71,7 @@ class Edges:
         return counts > 0
 
     def part(self, rows: slice) -> "Edges":
-        """Those of some of the sequences."""
+        """The edges of some of the sequences."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(
             self, queries=self.queries[rows], keys=self.keys[rows], weights=weights

@@ -141,7 +141,7 @@ class Keys(Expression):
 
 @dataclass(frozen=True)
 class Picked(Expression):
-    """Of some keys the latest, earliest, largest or smallest; or of rank 2 to 4 so."""
+    """The latest, earliest, largest or smallest of some keys, or one of rank 2 to 4."""
 
     which: str
     among: Expression
@@ -153,7 +153,7 @@ class Picked(Expression):
         return self.among.price + MORE * self.rank
 
     def mask(self, at: "Composed") -> Mask:
-        """By place one key; by value all that are alike."""
+        """One key if picked by place; by value, all keys that are alike."""
         mask = at.mask(self.among)
         if self.which in ENDS:
             number = mask.cumsum(2) if self.which == "earliest" else _from_end(mask)
@@ -176,7 +176,7 @@ class Picked(Expression):
 
 @dataclass(frozen=True)
 class Run(Expression):
-    """Of some keys the latest and those in a row before it."""
+    """The latest of some keys, and those in a row before it."""
 
     among: Expression
 
@@ -198,7 +198,7 @@ class Run(Expression):
 
 @dataclass(frozen=True)
 class If(Expression):
-    """Of some keys those that have the query's token; or those that do not."""
+    """Those of some keys that have the query's token; or those that have not."""
 
     of: Expression
     same: bool
@@ -240,7 +240,7 @@ class Moved(Expression):
 
 @dataclass(frozen=True)
 class Since(Expression):
-    """Of some keys the latest, and all positions behind it."""
+    """The latest of some keys, and all positions behind it."""
 
     of: Expression
 
@@ -274,7 +274,7 @@ class Both(Expression):
 
     @property
     def parts(self) -> int:
-        """Those of both."""
+        """The parts of both."""
         return self.first.parts + self.second.parts
 
     def mask(self, at: "Composed") -> Mask:
@@ -308,7 +308,7 @@ class For(Expression):
         return at.mask(self.of) & is_row[..., None]
 
     def weights(self, at: "Composed") -> Weights:
-        """Those of these rows."""
+        """The weights of these rows."""
         is_row = self.tokens.among(at.tokens)
         return self.of.weights(at) * is_row[..., None]
 
@@ -351,12 +351,12 @@ class Weighed(Expression):
 
     @property
     def price(self) -> float:
-        """Every weight counts."""
+        """The price of what is weighed, and one for every weight."""
         return self.of.price + WEIGHT * len(self.by_token)
 
     @property
     def parts(self) -> int:
-        """Those of what is weighed."""
+        """The parts of what is weighed."""
         return self.of.parts
 
     def mask(self, at: "Composed") -> Mask:
@@ -377,7 +377,7 @@ class Weighed(Expression):
 
 @dataclass(frozen=True)
 class Else(Expression):
-    """For each query the first of some expressions that gives it a key."""
+    """The first of two expressions that gives a query a key."""
 
     first: Expression
     other: Expression
@@ -389,7 +389,7 @@ class Else(Expression):
 
     @property
     def parts(self) -> int:
-        """Those of both."""
+        """The parts of both."""
         return self.first.parts + self.other.parts
 
     def mask(self, at: "Composed") -> Mask:

@@ -46,14 +46,14 @@ JOINING = (
     " if ",
     " by weight (",
 )
-"""What stands between expressions in a name, and in no primitive's."""
+"""Words between the expressions of a name; no name of a primitive has them."""
 
 PATTERNS = {
     "{number}": r"(\d{1,9})",
     "{period}": r"([1-9]\d{0,8})",
     "{tokens}": f"({RANGE}(?:,{RANGE})*)",
 }
-"""How arguments are written in names, by what stands for them in a form."""
+"""Patterns of arguments in names, by their placeholders in a form."""
 
 Arguments = tuple[Any, ...]
 

@@ -16,7 +16,7 @@ from headway.text import ranges
 Shares = Mapping[int, float]
 Attention = Float[Tensor, "row key"]
 Counts = Float[Tensor, " row"]
-"""How much every row of attention counts; all together 1."""
+"""The weight of every row of attention; all together 1."""
 
 Keys = Bool[Tensor, "row key"]
 Masks = Mapping[str, Keys]
@@ -157,12 +157,12 @@ def alike(name: str, named: Keys, masks: Masks) -> list[str]:
     ]
 
 
-def _apart(one: Keys, other: Keys) -> Keys:
+def _apart(keys: Keys, other: Keys) -> Keys:
     """The keys of one relation alone, or all of them in rows where it has none of its
     own.
     """
-    alone = one & ~other
-    return torch.where(alone.any(1, keepdim=True), alone, one)
+    alone = keys & ~other
+    return torch.where(alone.any(1, keepdim=True), alone, keys)
 
 
 def largest(masks: Masks, left: Attention, counts: Counts) -> dict[str, float]:

@@ -138,8 +138,8 @@ def _fit(described: Tensor, own: Tensor, seen: Tensor) -> Tensor:
 
 
 def _loss(described: Tensor, own: Tensor, table: Tensor, seen: Tensor) -> Tensor:
-    """How unlike the attention that a table tells is to the heads' own, and how large
-    the table is.
+    """The cross-entropy of the heads' attention under that of a table, and a penalty
+    on large entries of the table.
     """
     scores = _scores(described, table, seen)
     apart = F.cross_entropy(scores.flatten(0, 2), own.flatten(0, 2))

@@ -49,9 +49,7 @@ def vocabulary(
 def distinct(
     expressions: Iterable[Expression], at: Composed, matters: Mask | None = None
 ) -> list[Expression]:
-    """Those of some expressions that lead somewhere, each to other keys than those
-    before.
-    """
+    """The expressions that lead somewhere, and to other keys than all before them."""
     tried = list(expressions)
     keys = [_Digest() for _ in tried]
     for rows, block in blocks(at):
@@ -80,7 +78,7 @@ class _Digest:
 
     @property
     def digest(self) -> bytes:
-        """That of all that was added."""
+        """The digest of all that was added."""
         return self._hash.digest()
 
     def add(self, mask: Mask) -> None:

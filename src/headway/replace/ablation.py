@@ -71,7 +71,7 @@ class Sums(NamedTuple):
     squares: float
 
     def plus(self, more: "Sums") -> "Sums":
-        """Those of more sequences added."""
+        """The sums with those of more sequences added."""
         return Sums(self.total + more.total, self.squares + more.squares)
 
     def may_be_below(self, limit: float, seen: int, count: int, is_exact: bool) -> bool:
@@ -419,9 +419,11 @@ class Bench(Judging):
         measured: Measured | None = None,
         sequences: int = FEW,
     ) -> list[float]:
-        """By how much changes of single heads lower something, to first order.
+        """The fall of a measure with each of several changes of single heads, to first
+        order.
 
-        By backward passes over the first sequences (attribution patching: Nanda 2023).
+        It takes backward passes over the first sequences (attribution patching: Nanda
+        2023).
 
         Args:
             replaced: mechanisms that are in place before.
@@ -445,8 +447,8 @@ class Bench(Judging):
     def _loss_in(
         self, count: int, part: slice, outputs: Tensor, _: Sequence[Tensor]
     ) -> Tensor:
-        """What some of so many sequences add to the loss, or to that by which slopes
-        are taken.
+        """The part that some of so many sequences add to the loss, or to the smooth
+        one by which slopes are taken.
         """
         smooth = self.task.targets.smooth
         targets = self.batch.targets[part]

@@ -64,7 +64,7 @@ class Subject:
     run: Run | None = None
 
     def sequences(self, count: int, purpose: str) -> Batch:
-        """So many held-out sequences that are drawn for this purpose alone."""
+        """Held-out sequences that are drawn for this purpose alone."""
         config = None if self.run is None else self.run.config
         return held_out(
             self.task, count, self.seed, device_of(self.model), purpose, config
@@ -80,8 +80,7 @@ class Subject:
         return ExchangedBench(self.model, self.task, batch)
 
     def partners(self, count: int, purpose: str) -> "Partners":
-        """So many held-out sequences for this purpose alone, each with one to exchange
-        with.
+        """Held-out sequences for this purpose alone, each with one to exchange with.
 
         Raises:
             HeadwayError: if too few have a partner of the same layout.

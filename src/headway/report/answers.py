@@ -77,7 +77,7 @@ def numbered(
 
 
 def n_set_steps(sets: Sequential[Cut], n_asked: int) -> int:
-    """For how many steps there is room for the answers to every set."""
+    """The number of steps for which there is room for the answers to every set."""
     n_answers = max(1, len(sets) * n_asked)
     return max(1, min(MOST_SETS // max(1, len(sets)), MOST_SET_ANSWERS // n_answers))
 

@@ -161,7 +161,7 @@ class Findings:
 
     @functools.cached_property
     def fields(self) -> dict[str, Any]:
-        """Those of the config, flat."""
+        """The fields of the config, flat."""
         return flat(self.run.config)
 
     @property
@@ -323,9 +323,7 @@ class Findings:
         return self.held_out(SEQUENCES)
 
     def held_out(self, count: int) -> Batch:
-        """So many sequences apart from the training set, unless that is too large to
-        compare.
-        """
+        """Sequences that are not in the training set, if that can be compared."""
         config = self.run.config
         device = self.run.device
         is_small = (config.training.train_examples or 0) <= MOST_COMPARED

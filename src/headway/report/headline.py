@@ -11,7 +11,7 @@ from headway.report.labels import typeset
 from headway.text import counted, enumerated, rounded
 
 FAILS = {"nothing spare": "not without spare parts"}
-"""What a circuit is if a verdict is no; of all other verdicts `not` and their name."""
+"""Words for a verdict that is no; of all others, `not` and their name."""
 
 
 def headline(findings: Findings) -> str:

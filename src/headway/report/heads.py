@@ -77,9 +77,9 @@ def _tints(scores: Sequence[float | None]) -> list[float]:
 
 @torch.no_grad()
 def parted(findings: Findings) -> dict[Head, tuple[list[float], float]]:
-    """For every head with paths the four parts of its paths' scores, as in `QK`, and
-    the symbol's share of what it moves along them; empty for models of others, or
-    without a checkpoint.
+    """The four parts of the scores of every head's paths, as in `QK`, and the symbol's
+    share of what the head moves along them; empty for models of others, or without a
+    checkpoint.
 
     Queries, keys and values are linear in what is read, so their parts add up to them.
     """

@@ -175,8 +175,8 @@ def _unreadable(entry: Entry, why: str) -> tuple[str, dict[str, Cell]]:
 
 
 def _refused(run: Run) -> str | None:
-    """Why there is no circuit to look for, or why that cannot be read: one run spoils
-    no list.
+    """The reason why there is no circuit to look for, or why that cannot be read: an
+    error of one run does not spoil the list.
     """
     try:
         return refusal(run)

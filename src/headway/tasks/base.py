@@ -35,8 +35,8 @@ it."""
 
 
 TokensAre = Literal["symbols", "ordered", "numbers"]
-"""What may be done with tokens: they can be told apart; or compared by size, too; or
-added and subtracted, too."""
+"""The operations that tokens allow: telling them apart; comparing them by size, too; or
+adding and subtracting them, too."""
 
 SEARCHED_ON = "circuit"
 """The purpose of the sequences that a circuit is searched for on."""

@@ -256,12 +256,12 @@ def _is_plain(value: Any) -> bool:
     return value.layout == torch.strided and value.device.type == "cpu"
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
+def _same(first: Tensor, second: Tensor) -> bool:
     """Tell whether two tensors are the same, NaN where there is NaN."""
-    if one.shape != other.shape or one.dtype != other.dtype:
+    if first.shape != second.shape or first.dtype != second.dtype:
         return False
-    both_nan = (one != one) & (other != other)
-    return bool((both_nan | (one == other)).all())
+    both_nan = (first != first) & (second != second)
+    return bool((both_nan | (first == second)).all())
 
 
 def _require_below(

@@ -183,8 +183,8 @@ class Conditional(Task):
         return tokens, targets
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """As in every task, and from each query to all the rows of its x, or of its
-        y.
+        """The relations of every task, and those from each query to all the rows of
+        its x, or of its y.
         """
         relations = super().relations(batch)
         queries = batch.roles[:, 0]

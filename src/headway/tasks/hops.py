@@ -145,7 +145,7 @@ class Hops(SeveralHops):
         return {"any answer": dict.fromkeys(self.hops, loss)}
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """From every place to the one before, and to find^j, if it is there."""
+        """Relations from every place to the one before, and to find^j where that is."""
         symbols = batch.inputs[:, 1:]
         places = torch.arange(1, self.length, device=symbols.device)
         relations = {"previous token": previous_token(batch.inputs)}

@@ -179,7 +179,7 @@ class Retrieval(Task):
         return Batch(inputs, whole.targets[:, :, :depth], roles)
 
     def room(self, depth: int) -> int:
-        """As many places as the pairs have that are left out."""
+        """The number of places of the pairs that are left out."""
         left_out = self.n_chains * (self.depth - depth)
         if self.position_code == "pair":
             return left_out

@@ -134,7 +134,7 @@ class Flow:
 
     @cached_property
     def guards(self) -> list[tuple[Found, Bool[np.ndarray, " piece"]]]:
-        """Of every group in `singled`: the pairs (query outside, key inside), and the
+        """The pairs (query outside, key inside) of every group in `singled`, and the
         pieces that the two must share."""
         guards = []
         for group, needed in self.singled:

@@ -60,7 +60,7 @@ class TrainingSet:
 
 @lru_cache(maxsize=1)
 def drawn_set(task: Task, count: int, seed: int) -> TrainingSet:
-    """So many different sequences of a task, by a seed; the same on every device.
+    """Different sequences of a task, by a seed; the same on every device.
 
     Raises:
         HeadwayError: if the task has hardly any more, or so many cannot fit into

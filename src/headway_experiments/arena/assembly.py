@@ -96,9 +96,10 @@ class Assembly:
         Heads and layers that were not mentioned do nothing: they attend uniformly and
         write 0.
         """
+        registers = sum(self.widths.values())
         config = TransformerConfig(
             n_layers=n_layers,
-            d_model=BALANCE + 1 + sum(self.widths.values()),
+            d_model=BALANCE + 1 + registers,
             n_heads=n_heads,
             d_head=self._widest_head(),
             d_mlp=self._most_units(n_layers),

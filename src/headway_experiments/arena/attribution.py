@@ -38,6 +38,17 @@ class Attribution:
         """Scores every path."""
         # The corrupted sequences are read, too.
         subject.passes += self.instead != "nothing"
+        values = self._mean_slopes(subject)
+        if self.unsigned:
+            values = values.abs()
+        along = subject.along(values)
+        sizes = {path: abs(value) for path, value in along.items()}
+        return Answer(sizes)
+
+    def _mean_slopes(self, subject: Subject) -> Tensor:
+        """The margin's derivatives by attention, averaged over the way, [sequence,
+        layer, head, query, key].
+        """
         sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
         for step in range(1, self.steps + 1):
             slopes = self._slopes(subject, step)
@@ -45,12 +56,7 @@ class Attribution:
                 total + slope / self.steps
                 for total, slope in zip(sums, slopes, strict=True)
             ]
-        # [sequence, layer, head, query, key].
-        values = torch.stack(sums).permute(2, 0, 1, 3, 4)
-        if self.unsigned:
-            values = values.abs()
-        along = subject.along(values)
-        return Answer({path: abs(value) for path, value in along.items()})
+        return torch.stack(sums).permute(2, 0, 1, 3, 4)
 
     def _slopes(self, subject: Subject, step: int) -> list[Tensor]:
         """The margin's derivatives by the attention of every layer, at a step of the

@@ -109,8 +109,8 @@ OTHERS = {
 SEQUENCES = 256
 """Sequences on which a model or a circuit is looked at before it counts."""
 SOLVED = 0.95
-"""The share of right answers of every hop with which a model counts as having learnt
-its task.
+"""A model has learnt its task if at least this share of the answers of every hop is
+right.
 """
 LIKE = 0.95
 """The share of whole sequences that a discovered circuit must answer as its model."""

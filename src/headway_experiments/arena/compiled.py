@@ -131,14 +131,19 @@ def _steps(construction: str, depth: int) -> list[Step]:
     if construction == "passing":
         return [Step(1, 1, first) for first in each]
     powers = [2**i for i in range(depth.bit_length())]
-    return [Step(ask, min(ask, depth + 1 - ask)) for ask in powers]
+    steps = []
+    for ask in powers:
+        passed_on = min(ask, depth + 1 - ask)
+        steps.append(Step(ask, passed_on))
+    return steps
 
 
 def _join_pairs(assembly: Assembly, task: Retrieval) -> None:
     """Layer 0: the previous token into R_0, its square, and a mark on all but second
     tokens.
     """
-    code = sinusoid(task.places(torch.device("cpu")), task.d_token, task.position_base)
+    places = task.places(torch.device("cpu"))
+    code = sinusoid(places, task.d_token, task.position_base)
     to_previous = _to_previous(code)
     margin = _margin((code @ to_previous @ code.T).tril(), -1)
     previous = Match("code", "code", CERTAIN / margin * to_previous)

@@ -103,8 +103,7 @@ def known_of(family: Family, name: str, folder: Path) -> Known:
     known = family.build(name, folder)
     batch = held_out(known.task, 128, 0, "cpu", "case")
     bench = Bench(known.model, known.task, batch)
-    # A head that was trained to average is known to be needed, though it attends
-    # evenly.
+    # A known head may attend evenly, so that even attention would not switch it off.
     without = Paths(frozenset()) if known.knows == "heads" else Uniform()
     intact, nothing = bench.losses([{}, dict.fromkeys(bench.heads, without)])
     if known.knows != "nothing" and not intact < THRESHOLD:

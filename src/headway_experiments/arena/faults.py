@@ -238,16 +238,23 @@ class Faults:
         much as outputs move if its attention is replaced by a mean, or by zeros
         (`rows.measured_weights`).
         """
-        elsewhere = (self.attention(head) - fixed).abs().sum(2) / 2
+        change = self.attention(head) - fixed
+        elsewhere = change.abs().sum(2) / 2
         rows = self.rows(head)
         on_rows = elsewhere[rows]
-        if (on_rows <= STEADY).float().mean().item() < STEADY:
+        steady_rows = (on_rows <= STEADY).float().mean()
+        if steady_rows.item() < STEADY:
             return on_rows.mean().item()
-        some, (layer, number) = slice(WEIGHED), head
-        batch = self.exchange.batch.part(some)
-        weights = measured_weights(
-            self.exchange.model, self.exchange.task, batch, [head]
-        )
-        weight = weights[:, layer, number] * rows[some]
-        total = weight.sum().clamp(min=1e-9)
-        return ((elsewhere[some] * weight).sum() / total).item()
+        some = slice(WEIGHED)
+        weights = self._weights(head, some) * rows[some]
+        total = weights.sum().clamp(min=1e-9)
+        weighed = (elsewhere[some] * weights).sum() / total
+        return weighed.item()
+
+    def _weights(self, head: Head, some: slice) -> Tensor:
+        """The weight of every row of a head in some sequences, [sequence, query]."""
+        exchange = self.exchange
+        batch = exchange.batch.part(some)
+        weights = measured_weights(exchange.model, exchange.task, batch, [head])
+        layer, number = head
+        return weights[:, layer, number]

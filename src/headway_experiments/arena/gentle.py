@@ -19,7 +19,7 @@ TEMPERATURE = 2.0
 
 
 class FrozenNorms(TorchFunctionMode):
-    """While it is entered, the standard deviations of LayerNorms are taken for
+    """A context in which gradients take the standard deviations of LayerNorms for
     constants.
     """
 
@@ -41,8 +41,8 @@ def _frozen_norm(
 
 
 class Tempered(Function):
-    """A pattern as it is. Its softmax passes on a quarter of what it would at a
-    temperature.
+    """The identity on a pattern. Behind it, the softmax passes on a quarter of the
+    gradient that it would have at a higher temperature.
     """
 
     @staticmethod
@@ -53,8 +53,8 @@ class Tempered(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """The gradient from which the softmax, as it is, makes the one that is
-        wanted.
+        """The gradient that the derivative of the ordinary softmax turns into that
+        one.
         """
         (pattern,), (grad,) = ctx.saved_tensors, grads
         softer = pattern ** (1 / TEMPERATURE)

@@ -114,7 +114,8 @@ def head_ablation(subject: Subject) -> Answer:
     """
     shares = attention(subject).paths
     rise = _rise(subject)
-    return Answer({path: rise[path.at] * share for path, share in shares.items()})
+    of_paths = {path: rise[path.at] * share for path, share in shares.items()}
+    return Answer(of_paths)
 
 
 @torch.no_grad()
@@ -165,7 +166,8 @@ def attention(subject: Subject) -> Answer:
     counts = rows.clamp(min=1).tolist()
     count = dict(zip(subject.relations, counts, strict=True))
     along = subject.along(subject.attention())
-    return Answer({path: share / count[path.relation] for path, share in along.items()})
+    shares = {path: total / count[path.relation] for path, total in along.items()}
+    return Answer(shares)
 
 
 def chance(subject: Subject) -> Answer:

@@ -273,7 +273,8 @@ class _Draw:
         """
         holding: dict[str, set[str]] = {}
         for hop in self.hops:
-            known = holding.get(hop.source, set(self._holders(hop.symbol)))
+            holders = set(self._holders(hop.symbol))
+            known = holding.get(hop.source, holders)
             if hop.query in known:
                 raise _StuckError
             holding[hop.target] = self._reached(hop, known)

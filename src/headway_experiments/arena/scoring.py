@@ -213,8 +213,8 @@ def f1(said: Collection[T], true: Collection[T]) -> float:
 def _pairs_f1(
     subject: Subject, said: Tensor | None, *paths: Collection[AttentionPath]
 ) -> float:
-    """Of the pairs of an answer, else those of its paths, against those of the
-    circuit's.
+    """F1 of the pairs of an answer, or of its paths if it has none, against the pairs
+    of the circuit's paths.
     """
     first, truth = map(subject.pairs, paths)
     said = first if said is None else said
@@ -230,8 +230,8 @@ def _pairs_f1(
 
 
 def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
-    """Scores as ranks: those alike to a few digits are as good, but for the smaller
-    size.
+    """Scores as ranks. Of scores that are alike to a few digits the one of smaller
+    size is better.
     """
 
     def rounded(score: float) -> float:
@@ -250,7 +250,7 @@ def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
 
 
 def average_precision(ranking: Mapping[T, float], true: Collection[T]) -> float | None:
-    """Of the ranking of the true ones; None where there is nothing to tell apart."""
+    """The average precision of a ranking; None if all are true, or none is."""
     right = [rank for thing, rank in ranking.items() if thing in true]
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
     if not right or not wrong:

@@ -43,7 +43,7 @@ CHOOSING = [
     for again in ("", " 2", " 3", " 8", " 9", " 10", " 11")
     for name in PROGRAMS
 ]
-"""Models that how they are trained, and how they are searched, was chosen on."""
+"""Models by which the settings of training and of the search were chosen."""
 MODELS = [f"siit {name} {again}" for again in (12, 13, 14, 15) for name in PROGRAMS]
 """Four for every program: they differ in the heads that are the program's, and in their
 draws.
@@ -62,8 +62,8 @@ STRICT = 0.4
 TRAINED_ON, LOOKED_AT = 8_192, 512
 """Sequences that are trained on, and others."""
 RIGHT = 0.99
-"""The share of answers that must be right, whichever head is replaced, and all others
-at once.
+"""The least share of right answers with any one head replaced, and with all heads that
+are not the program's replaced at once.
 """
 
 
@@ -105,11 +105,13 @@ def build_siit(name: str, folder: Path) -> Known:
         raise LeftOutError(
             f"{right:.3f} of its answers are right with some head replaced"
         )
+    origin = programs()[program].origin
+    used = frozenset((node.layer, node.head) for node in pupil.used)
     return Known(
         pupil.model.eval(),
         task,
-        kind=programs()[program].origin,
-        heads=frozenset((node.layer, node.head) for node in pupil.used),
+        kind=origin,
+        heads=used,
         knows="heads",
         alone=pupil.alone(),
     )
@@ -192,9 +194,8 @@ class Pupil:
 
     @torch.no_grad()
     def right(self) -> float:
-        """The least share of right answers on other sequences, whatever is replaced.
-
-        That is any head alone, and all at once that are not the program's.
+        """The least share of right answers on other sequences, with heads replaced:
+        any one alone, or all at once that are not the program's.
         """
         alone = [[node] for node in self.nodes]
         base, source = self.pairs(self.unseen)
@@ -220,7 +221,9 @@ class Pupil:
     def share(self, outputs: Tensor, answers: Tensor) -> float:
         """The share of right answers."""
         judge = self.task.targets
-        return float(judge.right(outputs, answers).sum() / judge.asked(answers).sum())
+        right = judge.right(outputs, answers).sum()
+        asked = judge.asked(answers).sum()
+        return float(right / asked)
 
     def pairs(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Sequences, and for each another one as long."""

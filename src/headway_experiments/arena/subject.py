@@ -193,7 +193,10 @@ class Subject:
 
     def _cut(self, keep: Keep | None, layer: int, pattern: Tensor) -> Tensor:
         """A layer's attention, with nothing in the place of what is not kept."""
-        return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
+        if keep is None:
+            return pattern
+        kept = keep(layer).movedim(0, 1)
+        return pattern * kept
 
     def _read(
         self, keep: Keep, instead: Instead, gentle: bool, part: slice, at: Any
@@ -292,7 +295,7 @@ class Subject:
         return list(torch.autograd.grad(of, at))
 
     def whole(self) -> list[Tensor]:
-        """For every layer, that all attention is kept, [head, sequence, query, key]."""
+        """Shares of 1 in every layer, [head, sequence, query, key]: all is kept."""
         size, n = self.batch.inputs.shape[:2]
         layers = []
         for _ in range(self.model.n_layers):

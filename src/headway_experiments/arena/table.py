@@ -48,7 +48,8 @@ def _scores(rows: Sequence[Row]) -> list[str]:
     methods: dict[str, list[Row]] = {}
     for row in rows:
         if row["method"] is not None:
-            models.setdefault(row["family"], set()).add(row["model"])
+            of_family = models.setdefault(row["family"], set())
+            of_family.add(row["model"])
             methods.setdefault(row["method"], []).append(row)
     families = [f"{family} ({len(members)})" for family, members in models.items()]
     head = ["method", *COLUMNS, *families, "passes"]
@@ -56,7 +57,8 @@ def _scores(rows: Sequence[Row]) -> list[str]:
     for method, scored in methods.items():
         cells = []
         for score in COLUMNS.values():
-            cells.append(_mean([score(row) for row in scored]))
+            scores = [score(row) for row in scored]
+            cells.append(_mean(scores))
         for family in models:
             its_rows = [row for row in scored if row["family"] == family]
             cells.append(_family(its_rows))

@@ -196,13 +196,15 @@ class Words:
         """The share of positions, or of those up to here, at which something holds."""
         rasp = self.rasp
         which = rasp.Comparison.LEQ if earlier else rasp.Comparison.TRUE
-        truth = rasp.numerical(rasp.Map(lambda x: 1 if x else 0, holds))
+        as_number = rasp.Map(lambda x: 1 if x else 0, holds)
+        truth = rasp.numerical(as_number)
         seen = self.select(rasp.indices, rasp.indices, which)
-        return rasp.numerical(rasp.Aggregate(seen, truth, default=0))
+        share = rasp.Aggregate(seen, truth, default=0)
+        return rasp.numerical(share)
 
-    def same(self, one: Any, other: Any) -> Any:
+    def same(self, first: Any, second: Any) -> Any:
         """True at every position where two values are equal."""
-        return self.rasp.SequenceMap(lambda x, y: x == y, one, other)
+        return self.rasp.SequenceMap(lambda x, y: x == y, first, second)
 
     def how_many(self, keys: Any, queries: Any, holds: Any = None) -> Any:
         """The number of keys that `select` pairs with each query."""
@@ -211,11 +213,13 @@ class Words:
 
 def _move_tokens(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:
     shift = lib.shift_by
-    twice = shift(1, shift(1, rasp.tokens))
+    once = shift(1, rasp.tokens)
+    twice = shift(1, once)
     suite.add("shift_twice", twice, "abcd", 6)
-    three_times = shift(1, shift(1, shift(1, rasp.tokens)))
+    three_times = shift(1, twice)
     suite.add("shift_three_times", three_times, "abcd", 7)
-    suite.add("there_and_back", shift(-1, shift(2, rasp.tokens)), "abcd", 6)
+    shifted = shift(2, rasp.tokens)
+    suite.add("there_and_back", shift(-1, shifted), "abcd", 6)
 
 
 def _follow_pointers(suite: Suite, lib: Any, rasp: Any, words: Words) -> None:

@@ -64,7 +64,9 @@ class RaspTask(Task, registered=False):
     @property
     def targets(self) -> Targets:
         values = self.compiled.values
-        return Vectors(1) if values is None else Tokens(len(values) + 1)
+        if values is None:
+            return Vectors(1)
+        return Tokens(len(values) + 1)
 
     @property
     def looks_ahead(self) -> bool:
@@ -89,7 +91,8 @@ class RaspTask(Task, registered=False):
 
     def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (inputs,) = draws
-        said = [self.answers(tuple(self.read(row))) for row in inputs.tolist()]
+        texts = [tuple(self.read(row)) for row in inputs.tolist()]
+        said = [self.answers(text) for text in texts]
         length = inputs.shape[1] - 1
         by_number = self.compiled.values is not None
         targets = (
@@ -130,13 +133,20 @@ class RaspTask(Task, registered=False):
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         inputs = batch.inputs
-        guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
+        guesses = self._all_guesses(inputs)
         edges: dict[str, Edges] = {}
         for name in self.names:
-            edges[name] = edges_of([guess[name] for guess in guesses], inputs)
+            of_name = [guess[name] for guess in guesses]
+            edges[name] = edges_of(of_name, inputs)
         own = [np.eye(len(guess["BOS"]), dtype=bool) for guess in guesses]
-        edges["own position"] = replace(edges_of(own, inputs), use="stay")
+        own_position = edges_of(own, inputs)
+        edges["own position"] = replace(own_position, use="stay")
         return edges
+
+    def _all_guesses(self, inputs: Tensor) -> list[dict[str, Looks]]:
+        """The guesses for every sequence."""
+        texts = [self.read(row) for row in inputs.tolist()]
+        return [self._guesses(text) for text in texts]
 
     @cached_property
     def names(self) -> list[str]:
@@ -153,7 +163,7 @@ class RaspTask(Task, registered=False):
         sequences. What leads nowhere is left out."""
         generator = torch.Generator().manual_seed(1)
         (inputs,) = self.draw(256, generator)
-        guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
+        guesses = self._all_guesses(inputs)
         by_looks: dict[bytes, str] = {}
         first: dict[str, str] = {}
         for name in guesses[0]:  # selectors come first, and so are those that stay

@@ -9,7 +9,8 @@ these are few. A path without which all the others are not enough is taken to be
 every set. If no set is enough, rows without a path may
 be by place: they keep what they read, and attend as in a sequence of another layout.
 
-Other than under zeros, no path looks required that carries the same in every sequence.
+A path that carries the same in every sequence does not look required, as it would if
+zeros stood in its place.
 """
 
 from collections.abc import Collection, Iterable
@@ -59,7 +60,7 @@ class Truth:
 
     @property
     def alternatives(self) -> tuple[tuple[Paths, ...], ...]:
-        """What each has beside these, where there are several (see
+        """The paths that each has beside these, where there are several (see
         `Known.alternatives`).
         """
         if len(self.circuits) == 1:
@@ -158,8 +159,8 @@ class _Sets:
         return frozenset(required)
 
     def given_up(self) -> Paths:
-        """What is left when path after path is given up: the widest first, then what
-        costs least.
+        """The paths that are left when one after the other is given up: the widest
+        first, then the cheapest.
 
         A wider relation, which holds the cells of others, would else stay in their
         place.

@@ -82,7 +82,7 @@ class Cell:
     majority: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, with the intervals."""
+        """Plain data, with the intervals."""
         kinds = ("argmax", "expectation")
         return {
             **asdict(self),
@@ -96,7 +96,8 @@ class Cell:
 
 def cells(replies: Iterable[Reply]) -> list[Cell]:
     """Sums up replies; those of a cell follow each other."""
-    return [_cell(list(group)) for _, group in groupby(replies, attrgetter("place"))]
+    by_place = groupby(replies, attrgetter("place"))
+    return [_cell(list(group)) for _, group in by_place]
 
 
 def _cell(replies: Sequence[Reply]) -> Cell:
@@ -107,6 +108,7 @@ def _cell(replies: Sequence[Reply]) -> Cell:
     chances = [1 / reply.acceptable for reply in replies]
     nearer = [1 / reply.nearer for reply in replies]
     ranks = Counter(reply.rank for reply in replies)
+    commonest = max(ranks.values())
     return Cell(
         *replies[0].place,
         count=count,
@@ -114,7 +116,7 @@ def _cell(replies: Sequence[Reply]) -> Cell:
         expectation=mean(expectations),
         chance=mean(chances),
         nearer=mean(nearer),
-        majority=max(ranks.values()) / count,
+        majority=commonest / count,
     )
 
 

@@ -93,7 +93,10 @@ def ask_local(
     model = LocalModel(asked.model, asked.form, **loading)
     ledger = asked.ledger(folder)
     # What a model cannot do is told before anything is written.
-    first = None if replies else reply_of(model, *next(asked.questions()))
+    first = None
+    if not replies:
+        number, question = next(asked.questions())
+        first = reply_of(model, number, question)
     with ledger.writing(model.device):
         replies = answered(asked, folder)
         for number, question in islice(asked.questions(), len(replies), None):
@@ -111,7 +114,8 @@ def reply_of(model: LocalModel, number: int, question: Question) -> Reply:
     """
     start = time.perf_counter()
     said, ended = model.answers(question)
-    # The paper's protocol asks until an answer is acceptable: so it ends with each.
+    # The paper's protocol asks again until an answer is acceptable. It ends with each
+    # acceptable answer in proportion to its probability.
     ends = torch.tensor(ended, dtype=torch.float64).softmax(0)
     likeliest = said.index(max(said))
     seconds = time.perf_counter() - start

@@ -125,8 +125,9 @@ class Chains(Formulation):
     default_depth: int = 5
 
     def deepest(self, chains: int) -> int:
-        """As many names as there are, and an end per chain."""
-        return len(self.links) // chains if chains <= len(self.ends(chains)) else 0
+        """The depth for which there are names, if each chain has an end."""
+        has_enough_ends = chains <= len(self.ends(chains))
+        return len(self.links) // chains if has_enough_ends else 0
 
     def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
         """Draws x_0 … x_D of all chains."""
@@ -193,10 +194,11 @@ class Kingdoms(Chains):
 
     def deepest(self, chains: int) -> int:
         """The steps that there are."""
-        return len(WORLD) if all(chains <= len(step[0]) for step in WORLD) else 0
+        has_enough_names = all(chains <= len(step[0]) for step in WORLD)
+        return len(WORLD) if has_enough_names else 0
 
     def draw(self, random: Random, depth: int, chains: int) -> list[list[str]]:
-        """From what is asked about down to people."""
+        """The names of every level, from what is asked about down to people."""
         levels = [random.sample(step[0], chains) for step in WORLD[:depth]]
         ends = random.sample(self.ends(chains), chains)
         return [*reversed(levels), ends]
@@ -246,7 +248,7 @@ class Functions(Formulation):
     default_depth = 2
 
     def deepest(self, chains: int) -> int:
-        """As many letters as there are, and numbers of one digit."""
+        """The depth for which there are letters, if numbers have one digit."""
         left = len(names.LETTERS) - chains
         return 1 + left // (2 * chains) if 2 <= chains <= 10 else 0
 
@@ -258,8 +260,8 @@ class Functions(Formulation):
         numbers = range(chains)
         functions, *renamed = drawn(random, names.LETTERS, 2 * depth - 1, chains)
         tables = [random.sample(numbers, chains) for _ in numbers]
-        # Of every round of names, the places of what each is equal to in the round
-        # before.
+        # For every round of new names: the place in the round before of the name that
+        # each is equal to.
         meant = [random.sample(numbers, chains) for _ in renamed]
         function = random.randrange(chains)
         argument = _argument_for(rank, function, tables, meant)
@@ -290,7 +292,7 @@ class Relatives(Formulation):
     default_depth = 4
 
     def deepest(self, chains: int) -> int:
-        """As many names as there are."""
+        """The depth for which there are names of people."""
         kinds = len(names.RELATIVES)
         most = min(len(names.ASKED_ABOUT), len(names.COUNTRIES) // kinds)
         return 3 + len(names.PEOPLE) // (chains * kinds) if chains <= most else 0
@@ -335,8 +337,10 @@ class Relatives(Formulation):
     def _work(
         self, random: Random, people: Sequence[str], person: int, kin: str
     ) -> str:
-        """With which relative every profession lives, and what people do: the one who
-        is asked about what makes them live with this relative."""
+        """The text that tells with which relative people of a profession live, and who
+        has which profession. The person who is asked about has the one that lives with
+        the relative `kin`.
+        """
         kinds = len(names.RELATIVES)
         professions = random.sample(names.PROFESSIONS, kinds)
         relatives = random.sample(names.RELATIVES, kinds)
@@ -359,8 +363,8 @@ def _argument_for(
 ) -> int:
     """The place of the argument for which a function has a value.
 
-    From the name of the function to its row, and from there to the name of the
-    argument.
+    Names are followed from that of the function to its table; from the argument in the
+    table, they are followed back to its last name.
     """
     row = function
     for places in reversed(meant[0::2]):
@@ -434,7 +438,9 @@ def places(
     places = []
     for name in dict.fromkeys(every):
         kind = formulation(name)
-        wanted = [kind.default_depth] if depths is None else list(dict.fromkeys(depths))
+        wanted = [kind.default_depth]
+        if depths is not None:
+            wanted = list(dict.fromkeys(depths))
         possible = [depth for depth in wanted if depth in kind.depths(chains)]
         if not possible:
             kind.require(wanted[0], chains)

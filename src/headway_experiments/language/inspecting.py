@@ -56,8 +56,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def of_headway(function: Function) -> Function:
-    """Have Inspect call a function `headway/…`: it names it after the package of its
-    module.
+    """Give a function the name `headway/…` in Inspect, which takes the package from
+    the function's module.
     """
     function.__module__ = "headway"
     return function

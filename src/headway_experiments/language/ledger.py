@@ -49,12 +49,12 @@ class Ledger:
 
     @property
     def path(self) -> Path:
-        """Of the results."""
+        """The file of the results."""
         return self.folder / f"{self.part or self.name}.jsonl"
 
     @property
     def plan(self) -> Path:
-        """Of what is asked."""
+        """The file that tells what is asked."""
         return self.folder / f"{self.name}.json"
 
     def about(self) -> dict[str, Any]:

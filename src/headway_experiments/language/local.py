@@ -276,5 +276,6 @@ def _padded(options: list[list[int]]) -> list[list[int]]:
 
 def common_start(ways: Sequence[Sequence[int]]) -> int:
     """The number of tokens that all begin with alike."""
-    same = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*ways, strict=False))
+    at_once = zip(*ways, strict=False)
+    same = takewhile(lambda tokens: len(set(tokens)) == 1, at_once)
     return sum(1 for _ in same)

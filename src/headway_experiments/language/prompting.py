@@ -25,26 +25,26 @@ class PromptStudy:
 
     Attributes:
         gap: between clean and corrupted prompts.
-        found: the circuit, with its evidence.
+        discovery: the circuit, with its evidence.
         cuts: what each of its heads does in the model as it is, on pairs that the
             search did not see.
         direct: what all parts add by themselves.
     """
 
     gap: Gap
-    found: Discovery
+    discovery: Discovery
     cuts: list[HeadCut]
     direct: Direct
 
     @property
     def kept(self) -> float | None:
         """The share of the gap that the circuit keeps, all else exchanged."""
-        return self.found.evidence.likeness.circuit.faithfulness
+        return self.discovery.evidence.likeness.circuit.faithfulness
 
     def __str__(self):
         cuts = "\n".join(f"  {cut}" for cut in self.cuts)
         title = f"what of the {self.gap.metric} is lost without a head (95 %)"
-        return f"{self.found}\n\n{title}\n{cuts}\n\n{self.direct}"
+        return f"{self.discovery}\n\n{title}\n{cuts}\n\n{self.direct}"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -52,7 +52,7 @@ class PromptStudy:
         return {
             "gap": asdict(self.gap),
             "kept": self.kept,
-            "circuit": self.found.to_json(),
+            "circuit": self.discovery.to_json(),
             "cuts": cuts,
             "direct": asdict(self.direct),
         }

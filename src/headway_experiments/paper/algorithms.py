@@ -85,7 +85,8 @@ def counts(measures: Measures) -> dict[Cell, dict[Label, int]]:
         measures: what `measured` gives.
     """
     numbers = measures["algorithm_label"]
-    return _counted({name: LABELS[int(number)] for name, number in numbers.items()})
+    labels = {name: LABELS[int(number)] for name, number in numbers.items()}
+    return _counted(labels)
 
 
 def learnt(count: Mapping[Label, int]) -> int:
@@ -175,8 +176,8 @@ def _counted(labels: Mapping[str, Label]) -> dict[Cell, dict[Label, int]]:
 def shares(
     counts: Mapping[str, Mapping[Label, int]],
 ) -> dict[str, dict[str, tuple[int, int]]]:
-    """By setting, the runs that have learnt all hops; and of these, that jump, and that
-    pass on.
+    """The runs that have learnt all hops, by setting; and of these, those that jump and
+    those that pass on.
     """
     ways = LABELS[:2]
     shares: dict[str, dict[str, tuple[int, int]]] = {"learnt": {}}
@@ -225,7 +226,8 @@ def draw(runs: Runs) -> Drawn:
 def _panels(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> list[Panel]:
     panels = []
     for title, counts in groups.items():
-        panels.append(share_panel(title, "share", shares(counts), [*counts]))
+        panel = share_panel(title, "share", shares(counts), [*counts])
+        panels.append(panel)
     return panels
 
 

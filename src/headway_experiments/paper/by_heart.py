@@ -83,9 +83,10 @@ def runs_of(scale: str) -> Configs:
 def measured(runs: Runs) -> Measures:
     """Accuracies by k, and the layers that four hops take.
 
-    `heart_FACTS_ASKED` is the least number of layers in which models of a seed solve
-    them, or one more than the most. `heart_FACTS_used` is the number of layers that
-    models depend on that have the most, were asked for all k, and solve them.
+    `heart_FACTS_ASKED` is the least number of layers with which models of a seed solve
+    four hops; if none does, one more than the most that were tried. `heart_FACTS_used`
+    is, for models with the most layers that were asked for all k and solve four hops,
+    the number of layers that they depend on.
     """
     measures: Measures = {"heart_accuracy": {}, "heart_ends": {}}
     for facts in FACTS:
@@ -135,7 +136,8 @@ def used(run: Run) -> int:
     learnt = accuracies(run)[4] - guess
     least = guess + (1 - HALF) * learnt
     layers = range(run.config.transformer.n_layers)
-    return sum(accuracies(run, layer)[4] <= least for layer in layers)
+    by_layer = [accuracies(run, layer)[4] for layer in layers]
+    return sum(accuracy <= least for accuracy in by_layer)
 
 
 RUNS = Group("by-heart", "maps named or written out, by layers", runs_of)

@@ -122,7 +122,7 @@ class Cell(NamedTuple):
 
     @property
     def layers(self) -> int:
-        """Of its models."""
+        """The number of layers of its models."""
         return closed_form(self.depth) + self.spare
 
     @classmethod
@@ -130,8 +130,9 @@ class Cell(NamedTuple):
         """The cell of a run, by its name."""
         depth, spare, depths, *rest = run.split(",")
         change = rest[0] if len(rest) == 2 else ""
+        hops = int(depth.removeprefix("D="))
         layers = int(spare.removeprefix("spare="))
-        return cls(int(depth.removeprefix("D=")), layers, depths == "mixture", change)
+        return cls(hops, layers, depths == "mixture", change)
 
     def config(self, seed: int, setting: dict[str, Any]) -> RunConfig:
         """A run of it, in the setting of a scale."""

@@ -45,12 +45,12 @@ def measured(runs: Runs) -> Measures:
     for name, run in runs.items():
         if taken_apart(run) and solved[name]:
             circuits[name] = saved_discovery(run).circuit
-    heads = {
-        name: float(len(circuit.useful_heads)) for name, circuit in circuits.items()
-    }
-    usual = {
-        name: circuit for name, circuit in circuits.items() if _size(name) == "usual"
-    }
+    heads = {}
+    usual = {}
+    for name, circuit in circuits.items():
+        heads[name] = float(len(circuit.useful_heads))
+        if _size(name) == "usual":
+            usual[name] = circuit
     shares = {name: float(is_one) for name, is_one in solved.items()}
     return {
         "circuits_solved": shares,

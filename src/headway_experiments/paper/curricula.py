@@ -130,8 +130,8 @@ def drawn(runs: Runs) -> Drawn:
 def hop_panels(ways: Mapping[str, Sequence[Run]]) -> list[Panel]:
     """A panel per way of asking: the partial losses of all its runs against the step.
 
-    What is not asked for yet can be far worse than guessing, which is not what is to be
-    seen.
+    The axis ends a little above the loss of guessing: the loss of a hop that is not
+    asked for yet can be far larger, and is cut off.
     """
     hops = set()
     guesses = list[float]()

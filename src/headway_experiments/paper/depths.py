@@ -138,7 +138,8 @@ def reach(config: RunConfig) -> int:
     assert flow is not None  # as the retrieval problem has one
     holdings = flow.holdings(config.transformer.n_layers, config.transformer.causal)
     held = holdings[-1][flow.query]
-    hops = [int(piece.removeprefix("x_")) for piece in held if piece.startswith("x_")]
+    symbols = [piece for piece in held if piece.startswith("x_")]
+    hops = [int(symbol.removeprefix("x_")) for symbol in symbols]
     return max(hops, default=0)
 
 

@@ -100,8 +100,10 @@ def _draw_map(
     axes.imshow(
         cells, cmap=SHADES, vmin=NOT, vmax=NEW, aspect="auto", interpolation="none"
     )
-    axes.set_xticks(range(len(across)), map(typeset, across), fontsize=6, rotation=90)
-    axes.set_yticks(range(len(down)), map(typeset, down), fontsize=6)
+    columns = [typeset(name) for name in across]
+    rows = [typeset(name) for name in down]
+    axes.set_xticks(range(len(columns)), columns, fontsize=6, rotation=90)
+    axes.set_yticks(range(len(rows)), rows, fontsize=6)
     axes.tick_params(length=0)
 
 

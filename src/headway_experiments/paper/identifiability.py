@@ -67,7 +67,10 @@ def runs_of(scale: str) -> Configs:
         for family, count in SEEDS.items():
             if i < times * count:
                 seed = FIRST + i
-                base = text if family == "bigrams" else fast(int(family[-1]), seed)
+                base = text
+                if family != "bigrams":
+                    depth = int(family[-1])
+                    base = fast(depth, seed)
                 configs[f"{family},seed={seed}"] = replace(base, seed=seed, threads=1)
     return configs
 
@@ -105,8 +108,10 @@ class Models(Group):
 
     def gaps(self, scale: str, folder: Path) -> list[str]:
         """The runs that are not done, and the families that are not there."""
-        planned = Counter(_family(name) for name, _ in self.models(scale, folder))
-        done = Counter(_family(name) for name in self.found(scale, folder))
+        models = self.models(scale, folder)
+        planned = Counter(_family(name) for name, _ in models)
+        looked_into = self.found(scale, folder)
+        done = Counter(_family(name) for name in looked_into)
         gaps = list(super().gaps(scale, folder))
         for family, count in (planned - done).items():
             gaps.append(f"{count} of {planned[family]} {family} are not looked into")
@@ -196,7 +201,8 @@ def by_exchange(made: Callable[[], Solved]) -> dict[str, Any]:
         every = every_circuit(model, task, discovery, sequences=SEQUENCES, most=MOST)
     except HeadwayError as reason:
         return {"refused": str(reason)}
-    circuits = sorted(sorted(map(str, paths)) for paths in every.circuits)
+    circuits = [sorted(map(str, paths)) for paths in every.circuits]
+    circuits.sort()
     return {"circuits": circuits, "complete": every.complete}
 
 
@@ -248,7 +254,8 @@ def measured(by_model: Mapping[str, Found]) -> Measures:
             more = [(heads[run] == 1) - (circuits[run] == 1) for run in runs]
             first[name] = sum(more) / len(more)
             if name.startswith("by hand"):
-                hand[name] = float(all(circuits[run] == 1 for run in runs))
+                is_only = all(circuits[run] == 1 for run in runs)
+                hand[name] = float(is_only)
     measures["identifiability_own_most"] = own
     measures["identifiability_heads_first"] = first
     measures["identifiability_by_hand"] = hand
@@ -294,8 +301,8 @@ def _sets_of_heads(circuits: Sequence[Sequence[str]]) -> set[frozenset[Head]]:
 
 
 def shares(measures: Measures, of: str) -> dict[str, dict[str, tuple[int, int]]]:
-    """By family and way, the models with one circuit or set of heads, and those with
-    any.
+    """The models with one circuit or set of heads, and those with any, by family and
+    way.
 
     Args:
         measures: what `measured` gives.

@@ -80,7 +80,8 @@ def flow() -> Drawn:
     flow = retrieval_flow(5)
     title = "Positions that share information, layer by layer, D = 5"
     minimal = witness(flow)
-    stages = flow.holdings(len({path.layer for path in minimal.paths}), True)
+    layers = {path.layer for path in minimal.paths}
+    stages = flow.holdings(len(layers), True)
     return {"fig3": (title, draw_flow(flow, True, minimal.paths, stages, title))}
 
 

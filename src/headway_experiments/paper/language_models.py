@@ -112,7 +112,8 @@ def drawn(answers: Answers) -> Drawn:
         series = []
         for i, (label, points) in enumerate(lines.items()):
             x, y, ends = zip(*sorted(points), strict=True)
-            series.append(Series(x, y, numbered(i, True, ms=4), label, ends))
+            look = numbered(i, True, ms=4)
+            series.append(Series(x, y, look, label, ends))
         panels.append(Panel(name, series, "depth", "accuracy"))
     figure = draw_panels(panels, len(panels), shared=True)
     return {"fig2": ("Accuracy of language models by formulation and depth", figure)}

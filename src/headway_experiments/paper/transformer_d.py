@@ -194,7 +194,7 @@ def _attention_panels(timeline: Timeline) -> list[Panel]:
 
 
 def having(runs: Runs, file: str) -> Runs:
-    """Those whose folders hold a file."""
+    """The runs whose folders hold a file."""
     return {name: run for name, run in runs.items() if run.read(file) is not None}
 
 

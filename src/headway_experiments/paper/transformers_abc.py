@@ -32,7 +32,8 @@ def transformers_abc(scale: str) -> Configs:
     if scale == "smoke":
         return {f"seed={seed}": smoke(3, seed) for seed in (1, 2)}
     deep = {"model.n_layers": 12}
-    return {f"seed={seed}": changed(roomy(3, seed), deep) for seed in range(8)}
+    shallow = {f"seed={seed}": roomy(3, seed) for seed in range(8)}
+    return {name: changed(config, deep) for name, config in shallow.items()}
 
 
 def circuits(runs: Runs, *_: Runs) -> Measures:

@@ -88,9 +88,11 @@ def config(task: TwoHops, layers: int, **changes: int) -> RunConfig:
 def both(layers: int, scale: str) -> Configs:
     """The bridge and the end are asked for, among three chains."""
     if scale == "smoke":
-        return by_seed(config(TwoHops(2, 6, "both"), layers, **SMOKE), [1])
+        small = TwoHops(2, 6, "both")
+        return by_seed(config(small, layers, **SMOKE), [1])
     count = 10 if layers == 3 else 5
-    return by_seed(config(TwoHops(3, 15, "both"), layers), SEEDS[:count])
+    task = TwoHops(3, 15, "both")
+    return by_seed(config(task, layers), SEEDS[:count])
 
 
 def end(scale: str) -> Configs:
@@ -106,8 +108,10 @@ def guesses(run: Run) -> Row:
     """
     task = cast(TwoHops, run.task)
     batch = unseen(run)
-    chances = predictions(run.transformer(), batch).softmax(-1)[:, 0]
-    of_ends = chances.gather(-1, task.ends(batch)).sum(-1)
+    logits = predictions(run.transformer(), batch)
+    chances = logits.softmax(-1)[:, 0]
+    ends = task.ends(batch)
+    of_ends = chances.gather(-1, ends).sum(-1)
     is_right = chances.argmax(-1) == batch.targets[:, 0, 0]
     return {
         "two_hops_ends": of_ends.mean().item(),

@@ -77,7 +77,8 @@ class Way:
         passed = {hop: self.passes[hop] >= HALF for hop in later}
         if all(jumped) and not passed.get("x_2", False):
             return "jumps"
-        return "passes on" if all(passed.values()) and not any(jumped) else "both"
+        only_passed = all(passed.values()) and not any(jumped)
+        return "passes on" if only_passed else "both"
 
 
 def way_of(model: Transformer, task: Task, batch: Batch) -> Way:

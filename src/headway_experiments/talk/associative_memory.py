@@ -32,7 +32,9 @@ def orthonormal_vectors(
     """Orthonormal vectors in a random direction, in double precision; no more than
     `size`.
     """
-    return torch.linalg.qr(torch.randn(size, count, generator=generator).double()).Q.T
+    drawn = torch.randn(size, count, generator=generator)
+    orthonormal = torch.linalg.qr(drawn.double()).Q
+    return orthonormal.T
 
 
 def stored(values: Values, keys: Keys, classes: Classes, strengths: Each) -> Weights:
@@ -48,7 +50,9 @@ def logits(weights: Weights, values: Values, keys: Keys) -> Float[Tensor, "item 
 def is_recalled(weights: Weights, values: Values, keys: Keys, classes: Classes) -> Each:
     """1 for every item whose class has the largest logit of all, else 0; their mean is
     R(W, W*) of Bietti et al. 2023."""
-    return (logits(weights, values, keys).argmax(-1) == classes).to(keys.dtype)
+    likeliest = logits(weights, values, keys).argmax(-1)
+    is_right = likeliest == classes
+    return is_right.to(keys.dtype)
 
 
 def one_step(
@@ -73,11 +77,9 @@ def one_step(
         before: logits that are there with W = 0, as of a residual stream; by default
             zero.
     """
-    logits = (
-        torch.zeros(len(keys), len(values), dtype=keys.dtype)
-        if before is None
-        else before
-    )
+    logits = before
+    if logits is None:
+        logits = torch.zeros(len(keys), len(values), dtype=keys.dtype)
     descent = -logits.softmax(-1)
     items = torch.arange(len(keys))
     descent[items, classes] += 1
@@ -116,7 +118,8 @@ def error(
 ) -> float:
     """The share of items that are not recalled, with items of these frequencies."""
     right = is_recalled(weights, values, keys, classes)
-    return (frequencies * (1 - right).to(frequencies.dtype)).sum().item()
+    wrong = (1 - right).to(frequencies.dtype)
+    return (frequencies * wrong).sum().item()
 
 
 def unseen(frequencies: Each, samples: int, generator: torch.Generator) -> float:
@@ -126,9 +129,8 @@ def unseen(frequencies: Each, samples: int, generator: torch.Generator) -> float
     For frequencies ∝ z^-a it falls as samples^(-1 + 1/a) (arXiv 2310.02984).
     """
     chances = torch.rand(samples, generator=generator, dtype=frequencies.dtype)
-    seen = torch.searchsorted(frequencies.cumsum(0), chances).clamp(
-        max=len(frequencies) - 1
-    )
+    last = len(frequencies) - 1
+    seen = torch.searchsorted(frequencies.cumsum(0), chances).clamp(max=last)
     left = frequencies.clone()
     left[seen] = 0
     return left.sum().item()

@@ -38,7 +38,7 @@ def information(items: float) -> float:
 
 
 def trained_numbers(model: TransformerConfig) -> tuple[int, int]:
-    """Of all layers: those of W_Q, W_K, W_V and W_O, and those of W_in and W_out."""
+    """The numbers of all layers in W_Q, W_K, W_V and W_O, and in W_in and W_out."""
     attention = 4 * model.n_layers * model.n_heads * model.head_width * model.d_model
     return attention, 2 * model.n_layers * model.mlp_width * model.d_model
 
@@ -88,8 +88,13 @@ class Kept:
     mlp: int
 
     @property
+    def shape(self) -> str:
+        """The name without the seed."""
+        return self.name.rpartition(",")[0]
+
+    @property
     def seed(self) -> str:
-        """As `seed=S`."""
+        """The seed, as `seed=S`."""
         return self.name.rpartition(",")[2]
 
     @property
@@ -177,7 +182,8 @@ def capacity_panel(kinds: Mapping[str, Iterable[Kept]], kept: str) -> Panel:
     share = statistics.geometric_mean(count / size for size, count in every)
     ends = [min(every)[0], max(every)[0]]
     label = f"{share:.2g} a parameter"
-    series.append(Series(ends, [share * size for size in ends], dotted(), label))
+    foretold = [share * size for size in ends]
+    series.append(Series(ends, foretold, dotted(), label))
     return Panel("", series, "trained parameters", kept, log="xy")
 
 

@@ -44,7 +44,8 @@ def curricula(scale: str) -> Configs:
     symbols, together, alone, seeds, steps = SIZES[scale]
     ways: dict[str, tuple[int, ...]] = {f"k={k}": (k,) for k in alone}
     ways["mixture"] = together
-    one_by_one = Scheduled("rising", every=max(1, steps // (2 * len(together))))
+    half_in_parts = steps // (2 * len(together))
+    one_by_one = Scheduled("rising", every=max(1, half_in_parts))
     configs: Configs = {}
 
     def plan(n: int, way: str, asked: tuple[int, ...], curriculum: Curriculum) -> None:
@@ -63,8 +64,8 @@ def curricula(scale: str) -> Configs:
 def fields(
     symbols: int, asked: tuple[int, ...], curriculum: Curriculum, seed: int
 ) -> dict[str, Any]:
-    """Of a run of the model that the largest k takes, with hidden permutations of its
-    own.
+    """The fields of a run of the model that the largest k takes, with hidden
+    permutations of its own.
 
     Hops that rise are all asked in the second half of the steps. There is no warm-up,
     in which steps would count for less than later ones.

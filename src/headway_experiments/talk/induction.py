@@ -180,7 +180,8 @@ def recalled(
     scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " item"]
 ) -> float:
     """The share of the items of which the answer has the largest score."""
-    return scores.argmax(1).eq(answers).double().mean().item()
+    is_right = scores.argmax(1).eq(answers)
+    return is_right.double().mean().item()
 
 
 def moves(model: Transformer, layer: int) -> Float[Tensor, "d_model d_model"]:
@@ -213,7 +214,9 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
     tokens = task.frequent()
     triggers = model.embed.weight[tokens]
     told = triggers @ moves(model, 0).T
-    return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
+    scores = _scores(model, 1, triggers, told)
+    own = torch.arange(len(tokens))
+    return recalled(scores, own)
 
 
 @torch.no_grad()

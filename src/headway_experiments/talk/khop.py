@@ -130,7 +130,8 @@ def weakest_layer(run: Run, hops: int) -> float:
     in
     sequences that ask for so many hops: the least over all layers but the first."""
     by_find = torch.tensor(list(find_attention(run, hops).values()))  # [j, layer, head]
-    return by_find.amax((0, 2))[1:].min().item()
+    by_layer = by_find.amax((0, 2))
+    return by_layer[1:].min().item()
 
 
 @torch.no_grad()

@@ -320,7 +320,9 @@ def _errors_of(seed: int) -> dict[tuple[str, float], dict[int, list[float]]]:
     errors: dict[tuple[str, float], dict[int, list[float]]] = {}
     for _ in range(REPEATS):
         for name, a, at, error in _drawn_errors(classes, generator):
-            errors.setdefault((name, a), {}).setdefault(at, []).append(error)
+            by_size = errors.setdefault((name, a), {})
+            of_size = by_size.setdefault(at, [])
+            of_size.append(error)
     return errors
 
 

@@ -152,8 +152,8 @@ def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float,
 
 @torch.no_grad()
 def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, float]:
-    """By how much the last layer's MLP, and its attention, raise the noise token's
-    logit over that of the output, on average over clean in-context outputs.
+    """The margins by which the last layer's MLP, and its attention, raise the noise
+    token's logit over that of the output, on average over clean in-context outputs.
 
     The last norm is taken with the scale that it has on the whole stream, so that what
     layers add to the stream adds up in logits.

@@ -16,6 +16,7 @@ from itertools import dropwhile, takewhile
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from headway.dynamics import crossing
 from headway.models import TransformerConfig
@@ -107,7 +108,7 @@ def dynamics(scale: str) -> Configs:
 
 
 def series(kind: str, scale: str) -> Configs:
-    """As many subjects as relations, so many that their facts bracket what each shape
+    """Runs with as many subjects as relations, and facts that bracket what each shape
     keeps.
     """
     seeds = {"paper": 5, "small": 10}.get(scale, 1)
@@ -249,13 +250,22 @@ def course(run: Run) -> list[Losses]:
     own = task.answers(run.device)[relations]
     losses = []
     for step in run.checkpoint_steps():
-        log_ps = (
-            predictions(run.transformer(step), batch)[:, 0].double().log_softmax(-1)
-        )
-        relation = -log_ps.gather(1, own).logsumexp(-1).mean().item()
-        total = -log_ps.gather(1, targets)[:, 0].mean().item()
-        losses.append(Losses(step, relation, total - relation))
+        log_ps = _log_ps(run, step, batch)
+        relation = _loss(log_ps.gather(1, own).logsumexp(-1))
+        subject = _loss(log_ps.gather(1, targets)) - relation
+        losses.append(Losses(step, relation, subject))
     return losses
+
+
+def _log_ps(run: Run, step: int, batch: Batch) -> Tensor:
+    """The logarithms of the probabilities of all tokens at a checkpoint."""
+    logits = predictions(run.transformer(step), batch)[:, 0]
+    return logits.double().log_softmax(-1)
+
+
+def _loss(log_ps: Tensor) -> float:
+    """The mean loss of what has some log probabilities."""
+    return -log_ps.mean().item()
 
 
 def stage(losses: Iterable[Losses], n_answers: int) -> list[Losses]:
@@ -348,7 +358,7 @@ def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
 
 def _frontier(models: Sequence[Kept]) -> Panel | None:
     """Parameters a fact by shape, and the line that fits them; None if none does."""
-    shapes = grouped((model.name.rpartition(",")[0], model) for model in models)
+    shapes = grouped((model.shape, model) for model in models)
     if len(shapes) < 3:
         return None
     of_attention, of_mlp = rates(models)

@@ -52,7 +52,8 @@ class Chain:
     @property
     def bigram_entropy(self) -> float:
         """The entropy of a token given the one before, in nats."""
-        return (self.unigrams @ torch.special.entr(self.bigrams).sum(1)).item()
+        of_each = torch.special.entr(self.bigrams).sum(1)
+        return (self.unigrams @ of_each).item()
 
 
 @cache
@@ -348,10 +349,15 @@ def tables_of(task: Bigrams, device: torch.device) -> Tables:
     chain = task.chain
     after_each = torch.cat([chain.bigrams, chain.unigrams[None]])
     rows = after_each.cumsum(1)[: task.vocabulary]
-    unigrams = chain.unigrams.to(device=device, dtype=torch.float32)
+    unigrams = _single(chain.unigrams, device)
     return Tables(
         unigrams,
-        chain.unigrams.cumsum(0).to(device=device, dtype=torch.float32),
-        rows.to(device=device, dtype=torch.float32),
+        _single(chain.unigrams.cumsum(0), device),
+        _single(rows, device),
         unigrams.topk(task.n_triggers).indices,
     )
+
+
+def _single(values: Tensor, device: torch.device) -> Tensor:
+    """Values on a device, in single precision."""
+    return values.to(device=device, dtype=torch.float32)

@@ -92,7 +92,7 @@ class Composition(SeveralHops):
         return torch.stack(reached)
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """From the place of σ_i(x), by name, to one place each.
+        """Relations from the place of σ_i(x) to one place each, by name.
 
         Let y_j be the symbol to which j hops lead from there. `y_j` is the place that
         holds it, in σ_{i+j-1}; `after j` is the place of σ_{i+j}(y_j), at which is

@@ -85,6 +85,6 @@ class Named(SeveralHops):
 def facts_of(task: Named, device: torch.device) -> Int[Tensor, "name symbol"]:
     """The permutations of a task on a device."""
     fixed = torch.Generator().manual_seed(task.facts)
-    return (
-        torch.rand(task.n_names, task.n_symbols, generator=fixed).argsort(-1).to(device)
-    )
+    drawn = torch.rand(task.n_names, task.n_symbols, generator=fixed)
+    facts = drawn.argsort(-1)
+    return facts.to(device)

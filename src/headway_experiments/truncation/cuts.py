@@ -91,7 +91,8 @@ class Cuts:
         known = [*KINDS, *(name for kind in KINDS.values() for name in kind)]
         allowed = f"made of {', '.join(known)}, joined by + to be truncated together"
         for names in self.weights:
-            require(set(names.split("+")) <= {*known}, "weights", names, allowed)
+            are_known = {*known}.issuperset(names.split("+"))
+            require(are_known, "weights", names, allowed)
 
     def chosen(self, n_layers: int) -> list[int]:
         """The layers of a model that are cut, from low to high."""
@@ -123,7 +124,8 @@ class Cuts:
             has = ", ".join(places[layer]) or "none that is known"
             allowed = f"one that layer {layer} of the model has ({has})"
             for part in parts:
-                require(bool(_members(part, places[layer])), "weights", part, allowed)
+                members = _members(part, places[layer])
+                require(bool(members), "weights", part, allowed)
 
 
 def spans(layers: Sequence[int]) -> dict[str, list[tuple[int, ...]]]:
@@ -133,7 +135,8 @@ def spans(layers: Sequence[int]) -> dict[str, list[tuple[int, ...]]]:
     ordered = tuple(sorted(set(layers)))
     spans: dict[str, list[tuple[int, ...]]] = {"alone": [(layer,) for layer in ordered]}
     if len(ordered) > 1:
-        spans["upwards"] = [ordered[i:] for i in range(len(ordered))]
+        starts = range(len(ordered))
+        spans["upwards"] = [ordered[start:] for start in starts]
     return spans
 
 
@@ -156,7 +159,7 @@ class Axes(NamedTuple):
 
     @classmethod
     def of(cls, cuts: Iterable[Cut]) -> Self:
-        """Those of a whole plan, the intact model left out."""
+        """The axes of a whole plan, the intact model left out."""
         changing = [cut for cut in cuts if cut != INTACT]
         weights = list(dict.fromkeys(cut.weights for cut in changing))
         fractions = sorted({cut.fraction for cut in changing})

@@ -124,17 +124,23 @@ def to_json(
 
 
 def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
-    change = values - before
-    lows, highs = _interval(draws @ values)
-    change_lows, change_highs = _interval(draws @ change)
+    measured = _with_ends(values, draws)
+    changes = _with_ends(values - before, draws)
     means = {}
     for i, name in enumerate(MEASURES):
-        ends = lows[i], highs[i]
+        middle, low, high = measured[i]
         if name in SHARES:
-            ends = wilson(values[:, i].sum().item(), len(values))
-        changes = change.mean(0)[i].item(), change_lows[i], change_highs[i]
-        means[name] = Mean(values.mean(0)[i].item(), *ends, *changes)
+            total = values[:, i].sum().item()
+            low, high = wilson(total, len(values))
+        means[name] = Mean(middle, low, high, *changes[i])
     return means
+
+
+def _with_ends(values: Tensor, draws: Tensor) -> list[tuple[float, float, float]]:
+    """The mean of every measure, and the ends of its interval."""
+    middles = values.mean(0).tolist()
+    lows, highs = _interval(draws @ values)
+    return list(zip(middles, lows, highs, strict=True))
 
 
 def _interval(resampled: Tensor) -> tuple[list[float], list[float]]:

@@ -71,13 +71,13 @@ class Truncating:
         """
         ledger = self.ledger(folder)
         ledger.require_same()
-        done, n_layers = self.there(ledger)
+        done, n_layers = self.evaluated(ledger)
         wanted = self.cuts.of(n_layers)
         return (
             {cut: done[cut] for cut in wanted} if done.keys() >= set(wanted) else None
         )
 
-    def there(self, ledger: Ledger) -> tuple[Lines, int]:
+    def evaluated(self, ledger: Ledger) -> tuple[Lines, int]:
         """The lines so far, and how many layers the model has, 0 if none tells."""
         lines: Lines = {}
         n_layers = 0
@@ -121,7 +121,7 @@ def truncate_model(
     truncation = Truncation(places)
     completer = Completer(model, asked.texts)
     with ledger.writing(model.device):
-        known = asked.there(ledger)[0]
+        known = asked.evaluated(ledger)[0]
         missing = [cut for cut in wanted if cut not in known]
         for done, cut in enumerate(missing, start=len(known) + 1):
             with truncation.applied(cut):
@@ -132,7 +132,8 @@ def truncate_model(
 
 
 def _rounded(odds: Odds) -> dict[str, float]:
-    return {name: round(value, 5) for name, value in asdict(odds).items()}
+    exact = asdict(odds)
+    return {name: round(value, 5) for name, value in exact.items()}
 
 
 class Completer:

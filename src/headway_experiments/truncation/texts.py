@@ -95,9 +95,12 @@ def read_completions(path: Path) -> list[Completion]:
             "an object with prompt, answer and generic",
         )
         completion = found_in(Completion, {"kind": path.stem, **data}, where)
-        for name, text in asdict(completion).items():
-            require(
-                bool(text.strip()), f"{where}: {name}", text, "text that is not empty"
-            )
+        _require_filled(completion, where)
         completions.append(completion)
     return completions
+
+
+def _require_filled(completion: Completion, where: str) -> None:
+    for name, text in asdict(completion).items():
+        is_filled = bool(text.strip())
+        require(is_filled, f"{where}: {name}", text, "text that is not empty")

@@ -91,7 +91,8 @@ def _write_questions(file: Path, drawn: Sequence[tuple[Any, ...]]) -> None:
     for arguments in drawn:
         for question in language.questions(*arguments):
             lines.append(json.dumps(asdict(question), ensure_ascii=False))
-    write_whole(file, "".join(f"{line}\n" for line in lines).encode())
+    text = "".join(f"{line}\n" for line in lines)
+    write_whole(file, text.encode())
     print(f"{len(lines)} questions written to {file}")
 
 

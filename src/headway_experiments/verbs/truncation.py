@@ -48,8 +48,9 @@ def truncate(
     from headway_experiments.truncation.views import draw_effects, print_effects
 
     chosen = None if layers is None else tuple(values_of("layers", layers, int))
-    sets = tuple(dict.fromkeys(part.strip() for part in weights.split(",")))
-    cuts = Cuts(chosen, sets, tuple(dict.fromkeys(values_of("rank", rank, float))))
+    sets = dict.fromkeys(part.strip() for part in weights.split(","))
+    fractions = dict.fromkeys(values_of("rank", rank, float))
+    cuts = Cuts(chosen, tuple(sets), tuple(fractions))
     asked = Truncating(model, cuts, tuple(completions(prompts)))
     place = place_of("truncate", model, folder)
     compute_on(device, threads)

@@ -130,41 +130,6 @@ def planted(tmp_path, name, config, known):
     return run
 
 
-def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
-    plan = memories.series("linear", "small")
-    base = next(config for config in plan.values() if config.model.d_model == 12)
-    runs = {}
-    for n, known in ((8, 8), (10, 5)):
-        fields = {
-            "task.n_items": n,
-            "training.batch_size": n,
-            "training.eval_examples": n,
-        }
-        config = changed(base, fields)
-        name = f"items={n}"
-        runs[name] = planted(tmp_path, name, config, known)
-    shares = [capacity.accuracy(run, memories.every_item(run)) for run in runs.values()]
-    assert shares == [1.0, pytest.approx(0.5)]
-
-    def kept(runs):
-        return capacity.capacities(
-            runs, memories.shape, memories.every_item, memories.size
-        )
-
-    between = pytest.approx(8 * (10 / 8) ** 0.02)
-    assert kept(runs) == [Kept("d=12,seed=0", between, True, 144, 0)]
-    assert kept({"a": runs["items=8"]}) == [Kept("d=12,seed=0", 8.0, False, 144, 0)]
-    assert kept({"b": runs["items=10"]}) == [Kept("d=12,seed=0", 10.0, False, 144, 0)]
-    same = memories.associative(runs, {}, runs)
-    assert same["memories_longer"] == {"d=12,seed=0": pytest.approx(1)}
-    more = {"a": runs["items=8"]}  # more may be kept than was tried
-    bound = capacity.information(8) / same["linear_information"]["d=12,seed=0"]
-    longer = memories.associative(runs, {}, more)["memories_longer"]
-    assert longer == {"d=12,seed=0": pytest.approx(bound)}
-    assert same["linear_range"] == {"largest / smallest": 1.0}
-    assert same["mlp_range"] == {}
-
-
 @pytest.mark.parametrize("kind", TRAINED_WEIGHTS)
 def test_shapes_have_as_many_parameters_as_are_trained(tmp_path, kind):
     plan = memories.series(kind, "small")

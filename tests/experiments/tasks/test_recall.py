@@ -42,33 +42,36 @@ def test_sequences_come_as_often_as_from_the_reference_sampler():
         assert statistic < cells - 1 + 5 * math.sqrt(2 * (cells - 1))
 
 
-def test_sequences_are_made_as_told():
-    task = Recall(n_subjects=5, n_relations=3, n_answers=4, n_noise=6, length=9)
-    batch = sample(task, 300)
-    assert task.vocabulary == task.d_target
-    assert task.d_target == (5 + 3 + 6 + 1 + 12)
+LARGER = Recall(n_subjects=5, n_relations=3, n_answers=4, n_noise=6, length=9)
+
+
+def test_every_kind_of_token_has_its_numbers():
+    assert LARGER.vocabulary == LARGER.d_target
+    assert LARGER.d_target == (5 + 3 + 6 + 1 + 12)
+
+
+def test_a_sequence_asks_at_its_last_token():
+    batch = sample(LARGER, 300)
     assert batch.inputs.shape == (300, 9)
-    tokens = batch.inputs
-    assert (tokens[:, -1] == task.eos).all()
-    targets = batch.targets.flatten().tolist()
-    for row, roles, target in zip(
-        tokens.tolist(), batch.roles.tolist(), targets, strict=True
-    ):
-        (last,), (at_subject,), (at_relation,) = roles
-        assert last == 8
-        subject = row[at_subject]
-        relation = row[at_relation] - 5
-        assert 0 <= subject < 5
-        assert 0 <= relation < 3
-        assert target == task.facts()[subject, relation]
-        rest = [
-            token
-            for i, token in enumerate(row)
-            if i not in (last, at_subject, at_relation)
-        ]
-        for token in rest:
-            assert task.first_noise <= token < task.eos
-    assert {row[-1] for row in batch.roles[:, 0].tolist()} == {8}
+    assert (batch.inputs[:, -1] == LARGER.eos).all()
+    assert (batch.roles[:, 0] == 8).all()
+
+
+def test_a_fact_is_asked_of_the_subject_and_the_relation():
+    batch = sample(LARGER, 300)
+    tokens = batch.inputs.gather(1, batch.roles[..., 0])
+    subjects = tokens[:, 1]
+    relations = tokens[:, 2] - 5
+    assert set(subjects.tolist()) == set(range(5))
+    assert set(relations.tolist()) == set(range(3))
+    assert torch.equal(batch.targets.flatten(), LARGER.facts()[subjects, relations])
+
+
+def test_all_other_tokens_are_noise():
+    batch = sample(LARGER, 300)
+    others = batch.inputs.scatter(1, batch.roles[..., 0], LARGER.first_noise)
+    assert (others >= LARGER.first_noise).all()
+    assert (others < LARGER.eos).all()
 
 
 def test_answers_are_those_of_their_relation_alone():

@@ -105,25 +105,38 @@ def test_corrupted_texts_differ_in_one_name():
     assert torch.equal(differs.long().argmax(1), third)
 
 
-def test_shorter_texts_are_filled_up_behind_and_nothing_is_asked_there():
-    pairs = filled(TEMPLATE, LISTS, count=12)
+@pytest.fixture
+def of_two_lengths():
+    """A task of texts of two lengths, and a batch of it."""
     longer = dict(TEMPLATE)
     longer["clean"] += " the store to"
     longer["corrupted"] += " the store to"
-    longer_pairs = filled(longer, LISTS, count=12)
-    task = Prompts.of([*pairs, *longer_pairs], Words())
-    batch = drawn_from(task, 24)
-    assert task.n_read == 4
+    pairs = [*filled(TEMPLATE, LISTS, count=12), *filled(longer, LISTS, count=12)]
+    task = Prompts.of(pairs, Words())
+    return task, drawn_from(task, 24)
+
+
+def test_shorter_texts_are_filled_up_behind(of_two_lengths):
+    task, batch = of_two_lengths
     lengths = [len(prompt.clean) for prompt in task.prompts]
     ends = sorted(batch.roles[:, 0, 0].tolist())
     assert ends == sorted(length - 1 for length in lengths)
+
+
+def test_a_text_is_asked_at_its_own_end(of_two_lengths):
+    task, batch = of_two_lengths
+    assert task.n_read == 4
     asked = task.targets.asked(batch.targets)[:, :, 0]
     assert asked.sum(1).tolist() == [1] * 24
-    asked_places = asked.long().argmax(1) + task.length - task.n_read
-    assert torch.equal(asked_places, batch.roles[:, 0, 0])
+    places = asked.long().argmax(1) + task.length - task.n_read
+    assert torch.equal(places, batch.roles[:, 0, 0])
+
+
+def test_relations_do_not_start_behind_the_end_of_a_text(of_two_lengths):
+    task, batch = of_two_lengths
+    behind = torch.arange(task.length) > batch.roles[:, 0]
     for name, edges in task.relations(batch).items():
         rows = edges.mask(task.length).any(2)
-        behind = torch.arange(task.length) > batch.roles[:, 0]
         assert not (rows & behind).any() or name == "own position"
 
 
@@ -182,24 +195,43 @@ def metric_by_hand(metric, logits, right, wrong):
     return float(value)
 
 
-def test_answers_are_measured_by_name():
+METRICS = ["logit difference", "probability", "rank", "loss"]
+
+
+@pytest.fixture
+def outputs():
+    """A task, a batch of it, and outputs to its texts."""
     task = prompts_of()
-    batch = drawn_from(task, 6)
     generator = torch.Generator().manual_seed(1)
     logits = torch.randn(6, 1, task.vocabulary, generator=generator)
-    asked = batch.targets.flatten().tolist()
-    answers = [task.answers[number] for number in asked]
-    for metric in ("logit difference", "probability", "rank", "loss"):
-        targets = task.by(metric).targets
-        measured = targets.values(logits, batch.targets).flatten().tolist()
-        expected = [
-            metric_by_hand(metric, row, right, wrong)
-            for row, ((right,), (wrong,)) in zip(logits[:, 0], answers, strict=True)
-        ]
-        assert measured == pytest.approx(expected, abs=1e-5)
-        better = -1 if metric in ("logit difference", "probability") else 1
-        errors = targets.each(logits, batch.targets).flatten().tolist()
-        assert errors == pytest.approx([better * value for value in measured])
+    return task, drawn_from(task, 6), logits
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_answers_are_measured_by_name(outputs, metric):
+    task, batch, logits = outputs
+    measured = task.by(metric).targets.values(logits, batch.targets)
+    numbers = batch.targets.flatten().tolist()
+    expected = []
+    for row, number in zip(logits[:, 0], numbers, strict=True):
+        (right,), (wrong,) = task.answers[number]
+        expected.append(metric_by_hand(metric, row, right, wrong))
+    assert measured.flatten().tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_errors_are_the_smaller_the_better(outputs, metric):
+    task, batch, logits = outputs
+    targets = task.by(metric).targets
+    values = targets.values(logits, batch.targets)
+    is_better_if_larger = metric in ("logit difference", "probability")
+    expected = -values if is_better_if_larger else values
+    errors = targets.each(logits, batch.targets)
+    assert errors.flatten().tolist() == pytest.approx(expected.flatten().tolist())
+
+
+def test_the_likelier_answer_is_the_one_given(outputs):
+    task, batch, logits = outputs
     right = task.targets.right(logits, batch.targets)
     differences = task.targets.values(logits, batch.targets)
     assert torch.equal(right, differences > 0)

@@ -20,7 +20,7 @@ from headway.tasks.prompts.templates import filled
 KINDS = (".jsonl", ".csv", ".toml")
 
 OF_TEMPLATES = (*FIELDS, "template", "lists", "count", "seed")
-"""What a file of templates may hold."""
+"""The keys that a file of templates may have."""
 
 
 def pairs_in(

@@ -38,7 +38,7 @@ LAST = (2, 3, 4, 6, 8, 12)
 """Lengths of the stretch before a query that are tried."""
 
 COMPOSED = "", "latest ", "second latest ", "after ", "after latest ", "since latest "
-"""What a class is tried with."""
+"""Words before a class that are tried with it."""
 
 OF_QUERIES = (
     *("previous token", "2 back", "last 3", "end of a word", "punctuation"),
@@ -83,7 +83,7 @@ BASE = (
     *("sink", "own position", "previous token", "same word", "end of a word"),
     *CLASSES,
 )
-"""What every head has a weight for, beside how near a key is."""
+"""Relations that every head has a weight for, beside how near a key is."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ def composed(tokens: Tensor, read: Reader) -> Composed:
 def _of_words(texts: list[str], places: Tensor, seen: Tensor) -> dict[str, Edges]:
     """Relations of words, however they are written."""
     plain = [text.strip().lower() for text in texts]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(plain))}
+    distinct = dict.fromkeys(plain)
+    numbers = {text: number for number, text in enumerate(distinct)}
     by_token = torch.tensor([numbers[text] for text in plain], device=places.device)
     words = by_token[places]
     before = seen.tril(-1)
@@ -141,7 +142,7 @@ def _of_words(texts: list[str], places: Tensor, seen: Tensor) -> dict[str, Edges
     is_word = torch.tensor([text.isalpha() for text in plain], device=places.device)
     ends = is_word[places]
     ends[:, :-1] &= ~inside[places][:, 1:]
-    # Whether the query's own word ends here, the next token tells, which it cannot see.
+    # Only the next token, which a query cannot see, tells whether its word ends.
     return {
         "same word": Edges.where(same),
         "end of a word": Edges.where(ends[:, None] & before),

@@ -35,7 +35,7 @@ class Rise:
 
     @classmethod
     def of(cls, losses: Float[Tensor, " text"], own: Float[Tensor, " text"]) -> "Rise":
-        """By the losses of a token, averaged in each text."""
+        """The rise from one loss of a token, averaged in each text, to another."""
         higher = losses - own
         middle = higher.mean().item()
         half = Z * higher.std().item() / math.sqrt(len(higher))
@@ -50,10 +50,10 @@ class Rise:
 def losses(model: Tappable, tokens: Tokens, tap: Tap | None = None) -> Tensor:
     """The loss of a token, averaged in each text, in nats."""
     logits = model(tokens, tap) if tap else model(tokens)
-    log_ps = F.cross_entropy(
-        logits[:, :-1].float().transpose(1, 2), tokens[:, 1:], reduction="none"
-    )
-    return log_ps.mean(1)
+    guesses = logits[:, :-1].float().transpose(1, 2)
+    following = tokens[:, 1:]
+    of_tokens = F.cross_entropy(guesses, following, reduction="none")
+    return of_tokens.mean(1)
 
 
 def attention_of(
@@ -148,10 +148,10 @@ def replaced(
 
 
 def cheapest(costs: Float[Tensor, "layer head text"], share: float) -> Heads:
-    """So large a share of the heads, those first that cost least.
+    """The cheapest heads, as many as a share of all.
 
-    A head's cost is the mean over texts of the size of what changes: of signs that
-    differ from text to text the sum would say that nothing does.
+    A head's cost is the mean over texts of the absolute change of the loss: changes of
+    different sign would cancel.
     """
     sizes = costs.abs().mean(2)
     count = round(share * sizes.numel())
@@ -162,7 +162,7 @@ def cheapest(costs: Float[Tensor, "layer head text"], share: float) -> Heads:
 
 
 def at_random(like: Heads, seed: int) -> Heads:
-    """As many heads, drawn at random."""
+    """Heads drawn at random, as many as some others."""
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(like.numel(), generator=generator)
     return like.flatten()[order].view(like.shape)

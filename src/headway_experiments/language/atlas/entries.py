@@ -9,7 +9,7 @@ from torch import Tensor
 from headway.replace import name_of
 from headway.text import aligned
 from headway_experiments.language.atlas.costs import Rise
-from headway_experiments.language.atlas.scores import Score
+from headway_experiments.language.atlas.scores import Score, with_interval
 
 TELLING = 2.0
 """A weight is told if it is at least so large, or so small an inverse."""
@@ -45,21 +45,23 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """As heads are written."""
+        """The head as heads are written, `L0.H1`."""
         return name_of(self.head)
 
     @property
     def _told(self) -> list[str]:
-        """What the sentence names: chosen relations, then weights, the largest change
-        first.
+        """The names in the sentence: of chosen relations, then of weights, the largest
+        change first.
         """
-        sizes = {
-            name: abs(math.log(weight))
-            for name, weight in self.weights.items()
-            if name not in ("nearer", "sink", *self.relations)
-        }
-        large = [name for name, size in sizes.items() if size >= math.log(TELLING)]
-        return [*self.relations, *sorted(large, key=lambda name: -sizes[name])]
+        named_anyway = ("nearer", "sink", *self.relations)
+        sizes = {}
+        for name, weight in self.weights.items():
+            if name not in named_anyway:
+                sizes[name] = abs(math.log(weight))
+        least = math.log(TELLING)
+        large = [name for name, size in sizes.items() if size >= least]
+        large.sort(key=lambda name: -sizes[name])
+        return [*self.relations, *large]
 
     def __str__(self):
         rest = f"{self.first:.2f} on the first position"
@@ -122,10 +124,8 @@ class Atlas:
     def __str__(self):
         rows = [["", "IoU (95 %)", "off the sinks"]]
         for name, each in self.scores.items():
-            low, high = each.interval
-            off_low, off_high = each.off_interval
-            whole = f"{each.whole:.3f} ({low:.3f} to {high:.3f})"
-            off = f"{each.off:.3f} ({off_low:.3f} to {off_high:.3f})"
+            whole = with_interval(each.whole, each.interval)
+            off = with_interval(each.off, each.off_interval)
             rows.append([name, whole, off])
         costs = [["replaced", "perplexity (95 %)"]]
         costs += [[name, str(rise)] for name, rise in self.rises.items()]
@@ -135,9 +135,9 @@ class Atlas:
             f"{self.tokens} tokens ({self.source}; seed {self.seed})\n"
             f"further sinks, the first occurrence of: {listed}"
         )
-        return "\n\n".join(
-            [title, "\n".join(aligned(rows, "<<<")), "\n".join(aligned(costs, "<<"))]
-        )
+        scores = "\n".join(aligned(rows, "<<<"))
+        rises = "\n".join(aligned(costs, "<<"))
+        return "\n\n".join([title, scores, rises])
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the texts of the page, as JSON data."""

@@ -28,13 +28,13 @@ TRIED = 3
 """Relations that are tried for each, the likeliest by one step of Newton's method."""
 
 GAIN = 0.003
-"""What a relation must add to the overlap off the sinks to be named."""
+"""The least that a named relation adds to the overlap off the sinks."""
 
 LARGEST = 6.0
 """The logarithm of the largest weight; its inverse is the smallest."""
 
 STEP = 1.5
-"""How much a weight's logarithm may change in a step."""
+"""The largest change of a weight's logarithm in a step."""
 
 LITTLE = 0.002
 """A share of attention: relations with less of it are not told from noise."""
@@ -142,8 +142,8 @@ class Fitting:
     def fit(self, truth: Pattern) -> Words:
         """The words of some heads, by their attention."""
         none = torch.zeros(len(truth), 0, dtype=torch.long)
-        words = Words(torch.zeros(len(truth), len(self.sample.base)), none)
-        words = self._newton(words, truth)
+        no_weights = torch.zeros(len(truth), len(self.sample.base))
+        words = self._newton(Words(no_weights, none), truth)
         for _ in range(CHOSEN):
             words = self._with_another(words, truth)
         return self._polished(words, truth)

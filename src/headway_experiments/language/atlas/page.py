@@ -33,5 +33,7 @@ def page_of(atlas: Atlas) -> str:
 
 def _packed(patterns: Tensor) -> str:
     """Patterns of all heads in bytes, [layer, head, query, key], in base 64."""
-    levels = (patterns * 255).round().clamp(0, 255).to(torch.uint8)
-    return base64.b64encode(levels.contiguous().numpy().tobytes()).decode()
+    levels = (patterns * 255).round().clamp(0, 255)
+    pixels = levels.to(torch.uint8).contiguous()
+    packed = base64.b64encode(pixels.numpy().tobytes())
+    return packed.decode()

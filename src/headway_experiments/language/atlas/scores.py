@@ -39,11 +39,15 @@ class Score:
     heads: list[tuple[float, float]]
 
     def __str__(self):
-        whole = f"{self.whole:.3f} ({self.interval[0]:.3f} to {self.interval[1]:.3f})"
-        off = (
-            f"{self.off:.3f} ({self.off_interval[0]:.3f} to {self.off_interval[1]:.3f})"
-        )
+        whole = with_interval(self.whole, self.interval)
+        off = with_interval(self.off, self.off_interval)
         return f"{whole}; off the sinks {off}"
+
+
+def with_interval(value: float, interval: tuple[float, float]) -> str:
+    """A number and its interval in a line."""
+    low, high = interval
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
 def score(attention: Layers, told: Told, sample: Sample, seed: int) -> Score:
@@ -68,14 +72,18 @@ def score(attention: Layers, told: Told, sample: Sample, seed: int) -> Score:
     whole = torch.cat(wholes)
     both, either = torch.cat(boths), torch.cat(eithers)
     drawn = list(_draws(whole.shape[1], seed))
-    of_heads = torch.stack([whole.mean(1), _ratio(both, either)], 1)
+    off = _ratio(both, either)
+    of_heads = torch.stack([whole.mean(1), off], 1)
+    wholes_drawn = [whole[:, texts].mean() for texts in drawn]
+    offs_drawn = [_ratio(both[:, texts], either[:, texts]).mean() for texts in drawn]
+    pooled = both.sum() / either.sum()
     return Score(
         whole.mean().item(),
-        _interval([whole[:, texts].mean() for texts in drawn]),
-        _ratio(both, either).mean().item(),
-        _interval([_ratio(both[:, texts], either[:, texts]).mean() for texts in drawn]),
-        (both.sum() / either.sum()).item(),
-        [(first, second) for first, second in of_heads.tolist()],
+        _interval(wholes_drawn),
+        off.mean().item(),
+        _interval(offs_drawn),
+        pooled.item(),
+        [(of_whole, of_off) for of_whole, of_off in of_heads.tolist()],
     )
 
 
@@ -90,5 +98,6 @@ def _draws(count: int, seed: int) -> Iterator[Tensor]:
 
 
 def _interval(values: list[Tensor]) -> tuple[float, float]:
-    low, high = torch.stack(values).quantile(torch.tensor([0.025, 0.975])).tolist()
+    ends = torch.tensor([0.025, 0.975])
+    low, high = torch.stack(values).quantile(ends).tolist()
     return low, high

@@ -39,7 +39,8 @@ class SinkTokens:
 
     def further(self, at: Composed) -> Sinks:
         """The sinks of every query beyond the first position."""
-        masks = [at.mask(parse(f"earliest token {token}")) for token in self.tokens]
+        earliest = [parse(f"earliest token {token}") for token in self.tokens]
+        masks = [at.mask(relation) for relation in earliest]
         none = torch.zeros_like(at.seen)
         sinks = torch.stack([none, *masks]).any(0)
         sinks[:, :, 0] = False

@@ -1,7 +1,7 @@
 """The making of an atlas: words chosen on some texts and judged on others."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
@@ -34,7 +34,7 @@ from headway_experiments.language.atlas.fitting import (
     shares_of,
     with_rest,
 )
-from headway_experiments.language.atlas.scores import Score, score
+from headway_experiments.language.atlas.scores import Score, Told, score
 from headway_experiments.language.atlas.sinks import sinks_in
 from headway_experiments.language.atlas.texts import Texts
 from headway_experiments.language.local import LocalModel
@@ -84,7 +84,8 @@ class Study:
         """The atlas."""
         attention = attention_of(self.model, self.texts.fit, self.step)
         at = composed(self.texts.fit.cpu(), self.read)
-        sinks = sinks_in(attention.flatten(0, 1).transpose(0, 1), at)
+        of_heads = attention.flatten(0, 1)
+        sinks = sinks_in(of_heads.transpose(0, 1), at)
         sample = Sample.of(at, sinks)
         names, masks = tried_on(at)
         fitting = Fitting(sample, masks)
@@ -96,18 +97,19 @@ class Study:
         judged = attention_of(self.model, self.texts.judge, self.step)
         other = composed(self.texts.judge.cpu(), self.read)
         unseen = Sample.of(other, sinks)
-        there = masks_of(names, other)
-        told = torch.stack([shares_of(each, there, unseen) for each in words])
+        unseen_masks = masks_of(names, other)
+        told = torch.stack([shares_of(each, unseen_masks, unseen) for each in words])
         scores = self._scores(judged, {WORDS: told, **beside}, attention, unseen)
         own, rises = self._rises({WORDS: told, MEAN: beside[MEAN]}, costs)
         rest = _rests(judged, unseen)
+        read_sinks = [self.read(token) for token in sinks.tokens]
         return Atlas(
             self.local.name,
             self.texts.source,
             len(self.texts.judge),
             self.texts.length,
             self.seed,
-            {self.read(t): x for t, x in zip(sinks.tokens, sinks.times, strict=True)},
+            dict(zip(read_sinks, sinks.times, strict=True)),
             _entries(words, names, rest, scores[WORDS], costs[WORDS]),
             scores,
             rises,
@@ -130,42 +132,39 @@ class Study:
         """The scores of words and of what stands beside them."""
         first = torch.zeros(attention.shape[-2:])
         first[:, 0] = 1
-        even = sample.at.seen[0] / sample.at.seen[0].sum(-1, keepdim=True)
+        seen = sample.at.seen[0]
+        even = seen / seen.sum(-1, keepdim=True)
         mean = fitted.mean(2, keepdim=True)
         plain = {
             "mean pattern": lambda layer: mean[layer],
             "first position only": lambda _: first,
             "uniform": lambda _: even,
         }
-        given = {
-            name: lambda layer, each=each: with_rest(
-                each[layer].expand_as(attention[layer]), attention[layer, ..., :1]
-            )
-            for name, each in shares.items()
-        }
-        return {
-            name: score(attention, told, sample, self.seed)
-            for name, told in (given | plain).items()
-        }
+        given = {name: _whole(each, attention) for name, each in shares.items()}
+        scores = {}
+        for name, told in (given | plain).items():
+            scores[name] = score(attention, told, sample, self.seed)
+        return scores
 
     def _rises(
         self, shares: dict[str, Tensor], costs: dict[str, Tensor]
     ) -> tuple[float, dict[str, Rise]]:
         """The model's own loss, and the rises of perplexity, by what replaces heads."""
         tokens = self.texts.judge
-        own = torch.cat([losses(self.model, chunk) for chunk in tokens.split(CHUNK)])
+        of_chunks = [losses(self.model, chunk) for chunk in tokens.split(CHUNK)]
+        own = torch.cat(of_chunks)
         rises = dict[str, Rise]()
         for share in SHARES:
             for name, each in shares.items():
                 heads = cheapest(costs[name], share)
                 full = _for_all(each, len(tokens))
                 after = replaced(self.model, tokens, full, heads, self.step)
-                rises[f"{share:.0%} of the heads, cheapest: {name}"] = Rise.of(
-                    after, own
-                )
+                kind = f"{share:.0%} of the heads, cheapest: {name}"
+                rises[kind] = Rise.of(after, own)
             drawn = at_random(cheapest(costs[WORDS], share), self.seed)
             after = replaced(self.model, tokens, shares[WORDS], drawn, self.step)
-            rises[f"{share:.0%} of the heads, at random: {WORDS}"] = Rise.of(after, own)
+            kind = f"{share:.0%} of the heads, at random: {WORDS}"
+            rises[kind] = Rise.of(after, own)
         return own.mean().item(), rises
 
     def _shown(self, attention: Tensor, told: Tensor, count: int = 2) -> list[Shown]:
@@ -174,8 +173,20 @@ class Study:
             tokens = self.texts.judge[number].tolist()
             truth = attention[:, :, number]
             pattern = with_rest(told[:, :, number], truth[..., :1])
-            pages.append(Shown([self.read(t) for t in tokens], truth, pattern))
+            texts = [self.read(token) for token in tokens]
+            pages.append(Shown(texts, truth, pattern))
         return pages
+
+
+def _whole(shares: Tensor, attention: Tensor) -> Told:
+    """Shares of what attention leaves, with its own on the first position."""
+
+    def pattern(layer: int) -> Tensor:
+        truth = attention[layer]
+        same_in_all = shares[layer].expand_as(truth)
+        return with_rest(same_in_all, truth[..., :1])
+
+    return pattern
 
 
 def _for_all(shares: Tensor, count: int) -> Tensor:
@@ -204,6 +215,14 @@ def _rests(attention: Tensor, sample: Sample) -> list[list[tuple[float, float]]]
     return torch.stack([first, beyond], 2).tolist()
 
 
+def _kind(relations: Iterable[str], on_sinks: float) -> str:
+    """The kind of a head (see `Entry`), by its chosen relations and share on sinks."""
+    if on_sinks >= RESTS:
+        return "rest"
+    first = next(iter(relations), None)
+    return "plain" if first is None else kind_of(first)
+
+
 def _entries(
     words: list[Words],
     names: list[str],
@@ -226,10 +245,9 @@ def _entries(
             told = dict(zip(BASE, weights[1:], strict=False)) | relations
             factors = {name: math.exp(weight) for name, weight in told.items()}
             first, further = rests[layer][head]
-            kind = kind_of(next(iter(relations))) if relations else "plain"
             entry = Entry(
                 (layer, head),
-                "rest" if first + further >= RESTS else kind,
+                _kind(relations, first + further),
                 first,
                 further,
                 {"nearer": weights[0], **factors},
