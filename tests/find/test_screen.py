@@ -45,6 +45,14 @@ def bits_of(screen, *names):
     return screen.price(screen.told(expressions)).tolist()
 
 
+def untold(screen):
+    """The bits of attention that the head's average does not tell."""
+    own = screen.own.clamp(min=1e-9)
+    average = screen.average.clamp(min=1e-9)
+    apart = (screen.own * (own / average).log2()).sum(1)
+    return screen.bits * (apart @ screen.counts).item()
+
+
 ALL = ["previous token", "latest same token, else own position"]
 ALL += ["all so far by weight (token 0 0.5)", "2 back and own position, else 3 back"]
 
@@ -60,20 +68,20 @@ def test_an_expression_that_tells_nothing_costs_as_much_as_the_average():
     screen = screen_of("first position")
     bits = bits_of(screen, "own position", "previous token")
     words = parse("own position").price
-    assert min(bits) >= words + 0.99 * screen.untold()
+    assert min(bits) >= words + 0.99 * untold(screen)
 
 
 def test_the_average_leaves_untold_what_depends_on_tokens():
     by_place, by_token = screen_of("2 back"), screen_of("latest same token")
-    assert by_place.untold() <= SURE * BITS
-    assert by_token.untold() >= 10 * by_place.untold()
+    assert untold(by_place) <= SURE * BITS
+    assert untold(by_token) >= 10 * untold(by_place)
 
 
 def test_soft_attention_along_a_relation_costs_little():
     screen = screen_of("latest same token", 0.7)
     along, other = bits_of(screen, "latest same token", "latest other token")
     words = parse("latest same token").price
-    assert along <= words + 0.25 * screen.untold()
+    assert along <= words + 0.25 * untold(screen)
     assert other >= 3 * along
 
 
@@ -103,6 +111,25 @@ def test_rows_that_do_not_matter_cost_nothing():
     ]
     bits, bits_of_other = (bits_of(screen, "latest same token") for screen in screens)
     assert bits == bits_of_other
+
+
+def test_rows_are_told_that_share_half_of_their_attention():
+    screen = screen_of("2 back")
+    names = ["2 back", "2 back and own position", "last 3", "own position"]
+    shares = screen.rows_told([parse(name) for name in names])
+    assert shares == pytest.approx([1, 1, 0, 0])
+
+
+def test_rows_with_two_keys_cannot_tell():
+    rows = torch.ones(24, 8)
+    relations = drawn()
+    own = attention_along(relations, "own position")
+    own[:, 1] = relations.mask("previous token")[:, 1].float()
+    told = Screen(relations, own, own.mean(0), rows, BITS)
+    assert told.rows_told([parse("own position")]) == pytest.approx([1])
+    few = Screen(relations, own, own.mean(0), rows * (torch.arange(8) < 2), BITS)
+    # All count where no row could tell.
+    assert few.rows_told([parse("own position")]) == pytest.approx([0.5])
 
 
 def test_rows_count_as_much_as_they_matter():
@@ -142,7 +169,7 @@ def test_attention_to_a_sink_is_left_to_the_average():
     screen = Screen(relations, own, own.mean(0), torch.ones(24, 8), BITS)
     name = "latest same token, else own position"
     (bits,) = bits_of(screen, name)
-    assert bits <= parse(name).price + 0.5 * screen.untold()
+    assert bits <= parse(name).price + 0.5 * untold(screen)
 
 
 def cheapest_of(screen):

@@ -9,7 +9,9 @@ Answers are compared with the model's own, with all that is chosen in place and,
 there are layers above, also with those attending freely: what a head does for the heads
 above shows only while they look for themselves.
 
-Heads that exchange shows can be spared get their mean patterns and are not read.
+Words that do not tell where a head looks in half of the rows that matter are never
+said, however well they tell the answers. Heads that exchange shows can be spared get
+their mean patterns and are not read.
 """
 
 import math
@@ -82,11 +84,8 @@ LITTLE = 0.25
 """So many bits of a sequence's answers are few, whatever ablation leaves untold."""
 
 NAMED = 0.5
-"""Words that have this share of a head's attention name what it looks at."""
-
-UNTOLD = 0.9
-"""Others do if they leave less than this part of the attention untold, of what its mean
-pattern does. Else the mean pattern stands, if it tells the answers as well."""
+"""Words that tell this share of the rows of a head that matter name what it looks at.
+Others are not tried if any do, and are never said."""
 
 Chosen = Mapping[Head, Mechanism]
 
@@ -171,7 +170,15 @@ class Reader:
                 if self.patterns.has(str(expression)):
                     visible[expression] = bits
         # Without rows that matter there is nothing to tell.
-        return visible or {parse("all so far"): 0.0}
+        return self.naming(head, visible) or visible or {parse("all so far"): 0.0}
+
+    def naming(
+        self, head: Head, among: Mapping[Expression, float]
+    ) -> dict[Expression, float]:
+        """Those of some expressions that name what a head looks at."""
+        shares = self.screens[head].rows_told(list(among))
+        each = zip(among.items(), shares, strict=True)
+        return dict(item for item, share in each if share >= NAMED)
 
     def mechanism(self, head: Head, expression: Expression) -> Mechanism:
         """The mechanism of a head that looks at something."""
@@ -228,12 +235,11 @@ class Reader:
     def with_or_without(
         self, head: Head, words: Expression, chosen: Chosen
     ) -> Mechanism:
-        """A head's words, or what stands in its place if they do not tell what it does.
+        """A head's words if they name what it looks at and tell what it does.
 
-        Words that leave as much of a head's attention untold as its mean pattern does
-        name nothing; then the mean pattern will do if it tells the answers as well. If
-        words leave too much of the answers untold, a table or the mean pattern stands
-        for the head, whichever leaves less.
+        Else its mean pattern, if that tells what it does; else what leaves least of the
+        answers untold: the mean pattern, a table, or words that name what the head
+        looks at.
         """
         mechanism = self.mechanism(head, words)
         if self.spared is None and not self.is_missed(head, mechanism, chosen):
@@ -245,23 +251,17 @@ class Reader:
         anyway = self.lost(head, Unchanged(), chosen)
         little = LITTLE * self.bench.sequences
         most = max(by_mean, by_zeros) - anyway
-        is_read = lost - anyway <= max(little, UNREAD * most)
-        if is_read and self.is_told(head, words):
+        enough = anyway + max(little, UNREAD * most)
+        is_named = bool(self.naming(head, {words: lost}))
+        if is_named and lost <= enough:
             return mechanism
-        instead, untold = self.without_words(head, chosen, by_mean, is_read)
-        return instead if untold <= lost else mechanism
-
-    def without_words(
-        self, head: Head, chosen: Chosen, by_mean: float, is_read: bool
-    ) -> tuple[Mechanism, float]:
-        """The mean pattern or, for a head that words do not read, a table, whichever
-        leaves less of the answers untold; and how much that is.
-        """
-        if is_read or self.tables is None:
-            return Mean(), by_mean
-        table = Tabled(self.tables)
-        by_table = self.lost(head, table, chosen)
-        return (table, by_table) if by_table < by_mean else (Mean(), by_mean)
+        untold: dict[Mechanism, float] = {Mean(): by_mean}
+        if by_mean > enough and self.tables is not None:
+            table = Tabled(self.tables)
+            untold[table] = self.lost(head, table, chosen)
+        if is_named and by_mean > enough:
+            untold[mechanism] = lost
+        return min(untold, key=untold.__getitem__)
 
     def is_missed(self, head: Head, mechanism: Mechanism, chosen: Chosen) -> bool:
         """True if a head's mean pattern or zeros are missed, compared with its words.
@@ -275,14 +275,6 @@ class Reader:
         silenced = self.lost(head, NOTHING, silent)
         with_words = self.lost(head, mechanism, chosen)
         return max(without, silenced) > with_words + MARGIN
-
-    def is_told(self, head: Head, words: Expression) -> bool:
-        """True if words tell what a head looks at, better than its mean pattern
-        does.
-        """
-        screen = self.screens[head]
-        untold = self.candidates[head][words] - words.price
-        return screen.explained(words) >= NAMED or untold < UNTOLD * screen.untold()
 
     def lost(
         self,
@@ -334,8 +326,8 @@ def _weighed_best(screen: Screen, told: Told) -> list[Expression]:
     """The average of all keys and those that tell a head best, with weights of
     tokens.
     """
-    averages = {parse("all so far")}
-    averages |= {told.expressions[number] for number in screen.best(told, WEIGHED)}
+    best = [told.expressions[number] for number in screen.best(told, WEIGHED)]
+    averages = dict.fromkeys([parse("all so far"), *best])
     return [fit for average in averages for fit in weighed(screen, average)]
 
 

@@ -112,17 +112,16 @@ class Screen(AttentionRows):
         is_of = torch.nn.functional.one_hot(token, max(1, len(tokens)))
         return is_of * self.counts[:, None]
 
-    def untold(self) -> float:
-        """The bits of attention that the head's average does not tell."""
-        apart = self.entropy - _information(self.own, self.average)
-        return self.bits * (apart @ self.counts).item()
-
-    def explained(self, expression: Expression) -> float:
-        """The share of the attention that lies where an expression would have it."""
-        keys = self.keys(expression)
-        even = keys / keys.sum(1, keepdim=True).clamp(min=FEWEST)
-        common = self.own[:, : keys.shape[1]].minimum(even)
-        return (common.sum(1) @ self.counts).item()
+    def rows_told(self, expressions: Sequence[Expression]) -> list[float]:
+        """The share of rows that each expression tells: `AttentionRows.share_told`."""
+        common = self.counts.new_zeros(len(expressions), len(self.counts))
+        for within, each in self.evaluated(expressions):
+            own = self.own[within]
+            for number, keys in enumerate(each):
+                even = keys / keys.sum(1, keepdim=True).clamp(min=FEWEST)
+                shared = own[:, : keys.shape[1]].minimum(even)
+                common[number, within] = shared.sum(1)
+        return [self.share_told(of_rows) for of_rows in common]
 
     def price(self, told: Told) -> Float[Tensor, " expression"]:
         """The bits of each expression and of the attention under it."""

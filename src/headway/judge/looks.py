@@ -53,6 +53,8 @@ class Look:
         head: layer and number.
         explained: the share of its attention that lies where its mechanism would have
             it.
+        rows_told: the share of rows in which at least half of its attention lies there
+            (`AttentionRows.share_told`).
         rest: where the rest goes, by relations: the largest shares of the head's
             attention. Of a head by table where all of it goes.
         rivals: relations that lead to the same keys on most rows, those that it follows
@@ -66,6 +68,7 @@ class Look:
 
     head: WrittenHead
     explained: float
+    rows_told: float
     rest: dict[str, float]
     rivals: list[Rival]
     tokens: dict[int, float]
@@ -118,12 +121,14 @@ class _Looking:
         pattern = mechanism if is_table else Paths(frozenset(names))
         told = self.patterns.dense(pattern, head)[rows.sequence, rows.query].float()
         common = rows.own.minimum(told)
+        explained = common.sum(1)
         left = rows.own if is_table else rows.own - common
         masks = self.masks(rows)
         has_split = self.relations.of_tokens and not is_table
         return Look(
             head,
-            explained=(common.sum(1) @ rows.counts).item(),
+            explained=(explained @ rows.counts).item(),
+            rows_told=rows.share_told(explained),
             rest=largest(masks, left, rows.counts),
             rivals=self.rivals(names, masks, rows),
             tokens=self.by_token(rows, common, told) if has_split else {},
@@ -233,6 +238,9 @@ def _explained(look: Look, mechanism: Mechanism, faithful: bool) -> str:
     if not is_told:
         head = f"no relation explains {head}"
     said = f"{head}: {look.explained:.2f} of its attention where it matters"
+    rows_told = f"{look.rows_told:.2f}"
+    if rows_told != "1.00":
+        said += f", half of it or more in {rows_told} of the rows"
     if look.rest:
         said += f"; {rest}: {_rest_of(look)}"
     return said

@@ -15,6 +15,11 @@ from headway.relations.vocabulary import blocks
 ROWS = 1500
 """Rows at most: those that count most."""
 
+HALF = 0.4999
+"""The attention of a row that words must share to tell it; less than half by a rounding
+error.
+"""
+
 
 class AttentionRows:
     """Rows of a head's attention.
@@ -47,6 +52,24 @@ class AttentionRows:
         total = counts.sum().clamp(min=torch.finfo(counts.dtype).tiny)
         self.counts = counts / total
         self.own = own[self.sequence, self.query].float()
+
+    def share_told(self, common: Float[Tensor, " row"]) -> float:
+        """The share of the rows that words tell: those of which they share at least
+        half of the attention.
+
+        Rows count by what can be told in them, too: one with two keys counts nothing.
+
+        Args:
+            common: the attention of every row that lies where words would have it.
+        """
+        seen = self.relations.seen[self.sequence, self.query]
+        n_keys = seen.sum(1).clamp(min=2)
+        counts = self.counts * (n_keys / 2).log2()
+        total = counts.sum()
+        # Where no row has more than two keys, all count alike.
+        counts = counts / total if total > 0 else self.counts
+        is_told = common >= HALF
+        return (is_told.to(counts.dtype) @ counts).item()
 
     @property
     def matters(self) -> Bool[Tensor, "sequence query one"]:
