@@ -104,14 +104,14 @@ def sources_of(place: str) -> list[str]:
 
 
 CAPS = {
-    "src/headway": Cap(139086, 5.98, 0.014),
+    "src/headway": Cap(139259, 5.98, 0.015),
     "src/headway/*": Cap(4171, 5.94, 0.012),
     "src/headway/dynamics": Cap(2993, 5.61, 0.028),
-    "src/headway/find": Cap(12146, 5.82, 0.000),
-    "src/headway/judge": Cap(10850, 5.93, 0.006),
+    "src/headway/find": Cap(12165, 5.83, 0.005),
+    "src/headway/judge": Cap(10879, 5.93, 0.006),
     "src/headway/models": Cap(12430, 6.15, 0.020),
     "src/headway/programs": Cap(10491, 6.39, 0.029),
-    "src/headway/relations": Cap(7662, 6.1, 0.000),
+    "src/headway/relations": Cap(7787, 6.11, 0.000),
     "src/headway/replace": Cap(12631, 6.02, 0.004),
     "src/headway/report": Cap(19597, 5.93, 0.020),
     "src/headway/sweeps": Cap(4080, 5.73, 0.018),
@@ -121,7 +121,7 @@ CAPS = {
     "src/headway/training": Cap(13908, 5.83, 0.018),
     "src/headway/verbs": Cap(2300, 4.95, 0.038),
     "benchmarks": Cap(11067, 7.61, 0.131),
-    "tests": Cap(None, 6.77, 0.037),
+    "tests": Cap(None, 6.78, 0.037),
     "src/headway_experiments": Cap(69957, 6.44, 0.048),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
