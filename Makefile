@@ -5,6 +5,8 @@ READY := $(VENV)/ready
 TESTS_READY := $(VENV)/ready-for-tests
 LENS := .venv-lens
 LENS_READY := $(LENS)/ready
+LAB := .venv-lab
+LAB_READY := $(LAB)/ready
 ARENA := .venv-arena
 ARENA_READY := $(ARENA)/ready
 SEED ?= 1
@@ -13,7 +15,7 @@ QUICKLY := --quiet --disable-pip-version-check --no-compile
 # Every process that a test starts would compile all that it imports, were the result not kept.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test style default-tests docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench gpu format clean
+.PHONY: demo test style default-tests docs package fuzz fuzz-mutants test-slow test-lens test-lab test-arena arena notebooks bench gpu format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
@@ -41,6 +43,9 @@ fuzz-mutants: $(TESTS_READY)  ## faults planted one by one in a copy; each must 
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest tests/test_everyday.py
+
+test-lab: $(LAB_READY)  ## the widget in a real JupyterLab, in an environment of its own
+	OMP_NUM_THREADS=1 $(LAB)/bin/pytest -m lab tests/report/test_browser_lab.py
 
 arena: $(ARENA_READY)  ## every method on every model with a known circuit, in an environment with Tracr
 	OMP_NUM_THREADS=1 $(ARENA)/bin/headway arena --workers 2
@@ -82,10 +87,15 @@ $(LENS_READY): pyproject.toml constraints.txt constraints-lens.txt
 	$(LENS)/bin/pip install $(QUICKLY) -c constraints.txt -c constraints-lens.txt -e '.[lens,dev]'
 	touch $(LENS_READY)
 
+$(LAB_READY): pyproject.toml constraints.txt constraints-lab.txt
+	$(PYTHON) -m venv $(LAB)
+	$(LAB)/bin/pip install $(QUICKLY) -c constraints.txt -c constraints-lab.txt -e '.[dev]' jupyterlab
+	touch $(LAB_READY)
+
 $(ARENA_READY): pyproject.toml constraints.txt constraints-arena.txt
 	$(PYTHON) -m venv $(ARENA)
 	$(ARENA)/bin/pip install $(QUICKLY) -c constraints.txt -c constraints-arena.txt -e '.[tracr,dev]'
 	touch $(ARENA_READY)
 
 clean:
-	rm -rf dist site $(VENV) $(LENS) $(ARENA) .pytest_cache .ruff_cache .hypothesis
+	rm -rf dist site $(VENV) $(LENS) $(LAB) $(ARENA) .pytest_cache .ruff_cache .hypothesis
