@@ -56,9 +56,11 @@ def lab(learnt, tmp_path):
     options += ["--IdentityProvider.token=", "--ServerApp.password="]
     own = {name: str(tmp_path / name) for name in ("JUPYTER_CONFIG_DIR", "IPYTHONDIR")}
     command = [sys.executable, "-m", "jupyterlab", *options]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     env = os.environ | own
-    with subprocess.Popen(command, cwd=tmp_path, env=env, **quiet) as server:
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=nowhere, stderr=nowhere
+    ) as server:
         wait_for(f"http://127.0.0.1:{port}/api/status")
         yield f"http://127.0.0.1:{port}/lab/tree/own.ipynb?reset"
         server.terminate()
