@@ -12,6 +12,7 @@ is exchanged. It has *nothing spare* if each path, and each head by table, chang
 answers when what it carries is exchanged.
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
@@ -125,7 +126,7 @@ class _Judging:
             paths=self.paths(around),
             tables=self.tables_exchanged(around),
             everything=self.costs.rise_of_everything,
-            passes=self.exchange.passes - self.before,
+            passes=math.ceil(self.exchange.passes - self.before),
             limit=self.limit,
         )
 
