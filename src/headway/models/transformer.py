@@ -284,11 +284,27 @@ class Transformer(Hooked):
         most = self.longest
         fits = most is None or size <= most
         require(fits, "positions in a sequence", size, f"at most {most}")
+        return self._streams(self.embedded(inputs), 0, tap)
+
+    def onward(
+        self, stream: Float[Tensor, "batch position d_model"], layer: int, tap: Tap
+    ) -> Float[Tensor, "batch read d_target"]:
+        """The prediction from the residual stream before a layer on."""
+        (last,) = deque(self._streams(stream, layer, tap), maxlen=1)
+        return self.read(last)
+
+    def _streams(
+        self,
+        stream: Float[Tensor, "batch position d_model"],
+        start: int,
+        tap: Tap | None,
+    ) -> Iterator[Float[Tensor, "batch position d_model"]]:
+        """The streams after every layer from one on, given that before it."""
+        size = stream.shape[1]
         mask = None if self.mask is None else self.mask[:size, :size]
-        stream = self.embedded(inputs)
         last = self.layers[-1]
         whole = tap is not None or is_watched(last) or is_watched(self.ln_final)
-        for layer, block in enumerate(self.layers):
+        for layer, block in enumerate(self.layers[start:], start):
             own = None if tap is None else partial(tap, layer)
             n_read = self.n_read if block is last and not whole else None
             stream = block(stream, mask, own, n_read)
