@@ -37,7 +37,7 @@ CostsOf = Callable[[Sequence[Sequence[Head]]], list[float]]
 
 
 def spared_once(bench: Bench) -> list[Head] | None:
-    """The heads that can be spared, looked for when its sequences are first asked about.
+    """The heads that can be spared, looked for when sequences are first asked about.
 
     A model of others must not be called by other threads meanwhile.
     """

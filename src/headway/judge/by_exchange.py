@@ -15,6 +15,7 @@ answers when what it carries is exchanged.
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import TypeVar
 
 import torch
@@ -263,7 +264,8 @@ class _Judging:
         if not covered:
             return []
         without = [Change({twin: WHOLE_HEAD}) for twin in self.names]
-        pairs = [(head, twin) for twin in self.names for head in covered if head != twin]
+        both = product(self.names, covered)
+        pairs = [(head, twin) for twin, head in both if head != twin]
         hard = list[Change]()
         for head, twin in pairs:
             hard.append(Change({twin: WHOLE_HEAD}, {head: self.swaps.along(head)}))

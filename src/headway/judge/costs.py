@@ -100,9 +100,7 @@ class Costs:
         """
         return [self.measured(outputs) for outputs in self.exchange.outputs(changes)]
 
-    def of(
-        self, changes: Sequence[Change], before: Change | None = None
-    ) -> list[Cost]:
+    def of(self, changes: Sequence[Change], before: Change | None = None) -> list[Cost]:
         """The costs of changes, against the model as it is or after a change before."""
         if before is None:
             after = self.after(changes)
