@@ -107,7 +107,8 @@ def test_a_tapped_module_gives_what_the_model_gives():
     model = model_of(TASK)
     ours = exchange_of(model)
     theirs = exchange_of(tapped(Plain(model), ours.batch.inputs[:2]))
-    share = torch.rand(ours.carried[OWN].patterns[1][:, 0].shape, generator=seeded(1))
+    sequences, length = ours.batch.inputs.shape[:2]
+    share = torch.rand(sequences, length, 1, generator=seeded(1))
     mixed = (Term(share, OWN, ELSEWHERE), Term(1 - share, PARTNER, PARTNER))
     exchanged = {(0, 0): WHOLE_HEAD}
     changes = [

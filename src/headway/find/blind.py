@@ -243,7 +243,8 @@ class Reader:
                 break
             mechanism = self.mechanism(head, expression)
             pattern = self.patterns.dense(mechanism, head, part)
-            laid = hashlib.blake2b(pattern.contiguous().cpu().numpy()).digest()
+            cells = pattern.cpu().numpy().tobytes()
+            laid = hashlib.blake2b(cells).digest()
             if laid not in untold:
                 lost = self.lost(head, mechanism, chosen, part, is_first, most - bits)
                 untold[laid] = lost
