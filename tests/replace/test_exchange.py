@@ -107,10 +107,23 @@ def test_a_tapped_module_gives_what_the_model_gives():
     model = model_of(TASK)
     ours = exchange_of(model)
     theirs = exchange_of(tapped(Plain(model), ours.batch.inputs[:2]))
-    changes = [Change({(0, 0): WHOLE_HEAD}), Change({(1, 1): ()})]
-    expected = [*ours.outputs(changes)]
-    said = [*theirs.outputs(changes)]
+    sequences, length = ours.batch.inputs.shape[:2]
+    share = torch.rand(sequences, length, 1, generator=seeded(1))
+    mixed = (Term(share, OWN, ELSEWHERE), Term(1 - share, PARTNER, PARTNER))
+    exchanged = {(0, 0): WHOLE_HEAD}
+    changes = [
+        Change(exchanged),
+        Change({(1, 1): ()}),
+        Change({}),
+        Change({**exchanged, (1, 0): mixed}),
+        Change({**exchanged, (1, 0): mixed}, {(0, 1): Identity()}),
+        Change({}, {(1, 1): Identity()}),
+    ]
+    expected = [*theirs.outputs(changes)]
+    said = [*ours.outputs(changes)]
     assert_close(said, expected, atol=1e-5, rtol=1e-5)
+    # What is shared is computed once, and only from the first layer that changes.
+    assert ours.passes - 1 < theirs.passes - 3
 
 
 def test_what_is_no_module_of_torch_is_refused():

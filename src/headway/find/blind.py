@@ -14,8 +14,9 @@ said, however well they tell the answers. Heads that exchange shows can be spare
 their mean patterns and are not read.
 """
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from heapq import nsmallest
 
@@ -27,7 +28,7 @@ from headway.models import attention_patterns
 from headway.relations.expressions import Expression, parse
 from headway.relations.tables import SEQUENCES, Tables
 from headway.relations.vocabulary import candidates, distinct
-from headway.replace.ablation import Bench
+from headway.replace.ablation import REMEMBERED, Bench
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head
 from headway.replace.mechanism import (
@@ -119,6 +120,7 @@ class Reader:
         self.heads = [head for head in bench.heads if head not in idle]
         self.idle: dict[Head, Mechanism] = dict.fromkeys(idle, Mean())
         self.targets = bench.task.targets
+        self._bits = dict[Hashable, float]()
         self.answers = bench.outputs([{}], slice(None))[0]
         choices = self.targets.choices(bench.batch.targets)
         self.bits_of_answer = math.log2(max(2, choices))
@@ -210,27 +212,51 @@ class Reader:
             is_first: whether heads above have none as yet.
         """
         if is_first:
-            few = self.lengths(head, chosen, slice(0, FEW), is_first)
+            few = self.lengths(head, chosen, slice(0, FEW), is_first, KEPT)
             by_attention = self.candidates[head]
             kept = nsmallest(KEPT, few, key=few.__getitem__)
             simple = [each for each in by_attention if each.parts == 1]
             kept += nsmallest(LIKELIEST, simple, key=by_attention.__getitem__)
             self.candidates[head] = {each: by_attention[each] for each in kept}
-        lengths = self.lengths(head, chosen, slice(None), is_first)
+        lengths = self.lengths(head, chosen, slice(None), is_first, 1, MARGIN)
         most = min(lengths.values()) + MARGIN
         near = [each for each, length in lengths.items() if length <= most]
         return min(near, key=lambda each: each.price)
 
     def lengths(
-        self, head: Head, chosen: Chosen, part: slice, is_first: bool
+        self,
+        head: Head,
+        chosen: Chosen,
+        part: slice,
+        is_first: bool,
+        count: int,
+        margin: float = 0.0,
     ) -> dict[Expression, float]:
-        """The lengths of a head's descriptions, with answers in some sequences."""
+        """The lengths of a head's descriptions, with answers in some sequences.
+
+        Those that are longer than the shortest, so many, by more than a margin may be
+        left out, or have a length that is less, but longer by more than that, too.
+        Descriptions of the same pattern leave the same untold.
+        """
+        by_attention = self.candidates[head]
+        untold = dict[bytes, float]()
         lengths = dict[Expression, float]()
-        for expression, bits in self.candidates[head].items():
+        for expression in sorted(by_attention, key=by_attention.__getitem__):
+            bits = by_attention[expression]
+            most = math.inf
+            if len(lengths) >= count:
+                most = nsmallest(count, lengths.values())[-1] + margin
+            if bits > most:
+                break
             mechanism = self.mechanism(head, expression)
-            lost = self.lost(head, mechanism, chosen, part, is_first)
-            lengths[expression] = bits + lost
-        return lengths
+            pattern = self.patterns.dense(mechanism, head, part)
+            cells = pattern.cpu().numpy().tobytes()
+            laid = hashlib.blake2b(cells).digest()
+            if laid not in untold:
+                lost = self.lost(head, mechanism, chosen, part, is_first, most - bits)
+                untold[laid] = lost
+            lengths[expression] = bits + untold[laid]
+        return {each: lengths[each] for each in by_attention if each in lengths}
 
     def with_or_without(
         self, head: Head, words: Expression, chosen: Chosen
@@ -283,10 +309,16 @@ class Reader:
         chosen: Chosen,
         part: slice = slice(None),
         is_first: bool = False,
+        most: float = math.inf,
     ) -> float:
-        """The bits of answers that are not told with a mechanism in a head's place."""
+        """The bits of answers that are not told with a mechanism in a head's place.
+
+        If they are more than `most`, perhaps not all of them.
+        """
         whole = {**chosen, head: mechanism}
         lost = self.bits(whole, part)
+        if lost > most:
+            return lost
         if not is_first and head[0] + 1 < self.bench.model.n_layers:
             below = {at: x for at, x in whole.items() if at[0] <= head[0]}
             lost += self.bits(below, part)
@@ -299,6 +331,11 @@ class Reader:
         that have another, and, for one answer of each sequence, its probabilities. Of
         some sequences it is as if all were like these.
         """
+        key = frozenset(chosen.items()), part.start, part.stop
+        if key in self._bits:
+            return self._bits[key]
+        if len(self._bits) > REMEMBERED:
+            self._bits.clear()
         targets = self.bench.batch.targets[part]
         answers = self.answers[part]
         outputs = self.bench.outputs([chosen], part)[0]
@@ -309,7 +346,8 @@ class Reader:
         others = has_other.double().mean().item()
         a_sequence = entropy(others) + others * self.bits_of_answer
         bits = self.bench.sequences * (a_sequence + apart / math.log(2))
-        return bits if math.isfinite(bits) else math.inf
+        self._bits[key] = bits if math.isfinite(bits) else math.inf
+        return self._bits[key]
 
     @property
     def tables(self) -> Tables | None:

@@ -11,7 +11,7 @@ and that of `one for some tokens, else another` a sum over the query's tokens. A
 are priced at once, before any is evaluated.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -152,10 +152,7 @@ class Screen(AttentionRows):
         entropy = self.entropy[within]
         beyond = own.shape[1] - keys.shape[1]  # keys that are no position, as a sink
         keys = torch.nn.functional.pad(keys, (0, beyond))
-        costs = list[Tensor]()
-        for mixture in _mixtures(keys, average):
-            costs.append(entropy - _information(own, mixture))
-        return torch.stack(costs)
+        return entropy - _information(own, _mixtures(keys, average))
 
     def best(self, told: Told, count: int) -> list[int]:
         """The numbers of the cheapest expressions."""
@@ -259,7 +256,7 @@ class Screen(AttentionRows):
 
 def _mixtures(
     keys: Float[Tensor, "row key"], average: Float[Tensor, "row key"]
-) -> Iterator[Float[Tensor, "row key"]]:
+) -> Float[Tensor, "share row key"]:
     """The attention that keys tell, for each share of it that they may have.
 
     Rows without a key are told by the average alone.
@@ -267,9 +264,10 @@ def _mixtures(
     total = keys.sum(1, keepdim=True)
     even = keys / total.clamp(min=FEWEST)
     has_key = total > 0
-    for share in SHARES:
-        mixed = share * even + (1 - share) * average
-        yield torch.where(has_key, mixed, average)
+    shares = keys.new_tensor(SHARES)[:, None, None]
+    left = keys.new_tensor([1 - share for share in SHARES])[:, None, None]
+    mixed = shares * even + left * average
+    return torch.where(has_key, mixed, average)
 
 
 def _with_rest(firsts: Sequence[Expression]) -> list[Expression]:
@@ -305,9 +303,11 @@ def _third(
     return int(bits.argmin())
 
 
-def _information(own: Tensor, told: Tensor) -> Float[Tensor, " row"]:
+def _information(
+    own: Float[Tensor, "row key"], told: Float[Tensor, "*share row key"]
+) -> Float[Tensor, "*share row"]:
     """Minus the bits that it takes to tell rows of attention by others."""
-    return (own * told.clamp(min=FEWEST).log()).sum(1) / log(2)
+    return (own * told.clamp(min=FEWEST).log()).sum(-1) / log(2)
 
 
 def _best_of_each(bits: Float[Tensor, "a b"], count: int) -> Float[Tensor, "a b"]:

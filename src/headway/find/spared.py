@@ -14,7 +14,6 @@ it follows a relation.
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from weakref import WeakKeyDictionary
 
 from headway.errors import HeadwayError, note_once, require
 from headway.find.search import longest
@@ -37,17 +36,14 @@ CostsOf = Callable[[Sequence[Sequence[Head]]], list[float]]
 """The costs of some sets of heads, each without what its heads do."""
 
 
-_known = WeakKeyDictionary[Bench, list[Head] | None]()
-
-
 def spared_once(bench: Bench) -> list[Head] | None:
-    """The heads that can be spared, looked for when a bench is first asked about.
+    """The heads that can be spared, looked for when sequences are first asked about.
 
     A model of others must not be called by other threads meanwhile.
     """
-    if bench not in _known:
-        _known[bench] = spared(bench)
-    return _known[bench]
+    if "spared" not in bench.known:
+        bench.known["spared"] = spared(bench)
+    return bench.known["spared"]
 
 
 def spared(bench: Bench) -> list[Head] | None:

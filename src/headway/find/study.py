@@ -7,12 +7,13 @@ other samples.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Gt, Le, MinLen
 
@@ -36,6 +37,9 @@ from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.tasks.base import OTHER_SAMPLES, SEARCHED_ON
 from headway.training.run import FINDINGS, Run, kind_of
+
+if TYPE_CHECKING:
+    from headway.replace.exchange import Exchange
 
 SEQUENCES = 128
 
@@ -198,14 +202,12 @@ class Attempt:
         bench: with the sequences that it was gone on.
         yardstick: when circuits are faithful, as it is on these.
         circuit: a mechanism for every head.
-        looks: at its heads.
     """
 
     way: Way
     bench: Bench
     yardstick: Yardstick
     circuit: Circuit
-    looks: list[Look]
 
     @property
     def rows(self) -> str:
@@ -244,6 +246,7 @@ class _Study:
         options: how to go about it.
         benches: one for every sample and fill of rows.
         named: these by their fill and the purpose of their sample.
+        known: what benches of a sample know of the model, by its purpose.
         work: threads that may call the model, while it is entered.
     """
 
@@ -252,6 +255,7 @@ class _Study:
         self.options = options
         self.benches = list[Bench]()
         self.named = dict[tuple[str, str], Bench]()
+        self.known = defaultdict[str, dict[Hashable, Any]](dict)
 
     def bench(self, rows: str, purpose: str, count: int | None = None) -> Bench:
         """The model on sequences that are drawn for a purpose, with a fill of rows."""
@@ -259,6 +263,7 @@ class _Study:
             size = count or self.options.sequences
             sequences = self.subject.sequences(size, purpose)
             bench = self.subject.bench(sequences, rows)
+            bench.known = self.known[purpose]
             self.benches.append(bench)
             self.named[rows, purpose] = bench
         return self.named[rows, purpose]
@@ -304,39 +309,55 @@ class _Study:
         return replace(discovery, seconds=seconds)
 
     def attempt(self, way: Way, rows: str) -> Attempt:
-        """Goes a way, and has a second look at the heads."""
+        """Goes a way."""
         bench = self.bench(rows, SEARCHED_ON)
         yardstick = Yardstick.of(bench, self.options.threshold)
         way.prepare(bench)
         searching = self.work.submit(way.circuit, bench, yardstick)
         circuit = self.waited(searching)
+        return Attempt(way, bench, yardstick, circuit)
+
+    def looks(self, best: Attempt) -> list[Look]:
+        """A second look at the heads of a circuit."""
+        circuit = best.circuit
         idle = set(circuit.mechanisms) - set(circuit.useful_heads)
         heads = [*circuit.useful_heads, *sorted(idle)[:MOST_IDLE]]
-        if rows in OF_CORRUPTED:
+        if best.rows in OF_CORRUPTED:
             heads = []
         sequences = self.subject.sequences(LOOKED_AT, "looks")
-        seen = looks(self.subject.model, self.subject.task, sequences, circuit, heads)
-        return Attempt(way, bench, yardstick, circuit, seen)
+        return looks(self.subject.model, self.subject.task, sequences, circuit, heads)
 
     def read_if_better(self, told: Attempt) -> Attempt:
         """The attempt by blind reading, if the circuit is not enough and less is lost
         with that.
         """
-        lost = self.cost_beside(told)
+        exchange = self.exchange_beside()
+        if exchange is None:
+            return told
+        best = self.better(told, exchange)
+        best.bench.add_forwards(exchange.passes)
+        return best
+
+    def better(self, told: Attempt, exchange: "Exchange") -> Attempt:
+        """The attempt of which less is lost when all beside it is exchanged."""
+        lost = cost_beside(exchange, told.circuit)
         if lost < LIMIT:
             return told
         read = self.attempt(Blind(), Blind.rows)
-        if read.serves and self.cost_beside(read) < lost:
+        if read.serves and cost_beside(exchange, read.circuit) < lost:
             return read
         return told
 
-    def cost_beside(self, attempt: Attempt) -> float:
-        """The cost of exchanging all beside a circuit; 0 if that cannot be known."""
-        cost, passes = cost_beside(
-            self.subject, attempt.circuit, self.options.sequences
-        )
-        attempt.bench.add_forwards(passes)
-        return cost
+    def exchange_beside(self) -> "Exchange | None":
+        """The model on sequences with partners; None if nothing can be exchanged."""
+        from headway.replace.exchange import Exchange
+
+        subject = self.subject
+        try:
+            drawn = subject.partners(self.options.sequences, "circuit, exchanged")
+            return Exchange.among(subject.model, subject.task, drawn)
+        except HeadwayError:
+            return None
 
     def measured(self, best: Attempt) -> Discovery:
         """A circuit with its evidence, on sequences that the search did not see."""
@@ -347,6 +368,7 @@ class _Study:
         # The model is called here before there is work for the threads, and not
         # meanwhile.
         judgement = judged(self.subject, best.circuit, unseen)
+        seen = self.looks(best)
         searches = self.searches_on(others, way, best.yardstick)
         measuring = self.work.submit(
             evidence_for,
@@ -369,7 +391,7 @@ class _Study:
             standing=standing_of(self.subject.task),
             candidates=self.candidates,
             forwards=round(self.forwards, 6),
-            looks=best.looks,
+            looks=seen,
             asked={},
         )
 
@@ -458,21 +480,9 @@ def require_learnt(bench: Bench, threshold: float) -> None:
         )
 
 
-def cost_beside(
-    subject: Subject, circuit: Circuit, sequences: int
-) -> tuple[float, int]:
-    """The cost of exchanging all that is beside a circuit, and the passes that it took.
-
-    It is 0 if nothing can be exchanged.
-    """
+def cost_beside(exchange: "Exchange", circuit: Circuit) -> float:
+    """The cost of exchanging all that is beside a circuit."""
     from headway.judge.by_exchange import enough
-    from headway.replace.exchange import Exchange
 
-    try:
-        drawn = subject.partners(sequences, "circuit, exchanged")
-        exchange = Exchange.among(subject.model, subject.task, drawn)
-    except HeadwayError:
-        return 0.0, 0
     costs = enough(exchange, circuit)
-    most = max(cost.most for cost in costs.values())
-    return most, exchange.passes
+    return max(cost.most for cost in costs.values())

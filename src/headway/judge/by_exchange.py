@@ -12,8 +12,10 @@ is exchanged. It has *nothing spare* if each path, and each head by table, chang
 answers when what it carries is exchanged.
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import TypeVar
 
 import torch
@@ -125,7 +127,7 @@ class _Judging:
             paths=self.paths(around),
             tables=self.tables_exchanged(around),
             everything=self.costs.rise_of_everything,
-            passes=self.exchange.passes - self.before,
+            passes=math.ceil(self.exchange.passes - self.before),
             limit=self.limit,
         )
 
@@ -259,22 +261,22 @@ class _Judging:
         """
         absent = self.costs.each("absent", self.names, ())
         covered = costless(absent, self.limit)
+        if not covered:
+            return []
+        without = [Change({twin: WHOLE_HEAD}) for twin in self.names]
+        both = product(self.names, covered)
+        pairs = [(head, twin) for twin, head in both if head != twin]
+        hard = list[Change]()
+        for head, twin in pairs:
+            hard.append(Change({twin: WHOLE_HEAD}, {head: self.swaps.along(head)}))
+        # All at once, as they have much in common.
+        measured = self.costs.after([*without, *hard])
+        before = dict(zip(self.names, measured, strict=False))
         shapes = list[Shape]()
-        for twin in self.names:
-            heads = [head for head in covered if head != twin]
-            if heads:
-                shapes += self.shapes_without(twin, heads)
+        for (head, twin), after in zip(pairs, measured[len(without) :], strict=True):
+            cost = self.costs.between(before[twin], after)
+            shapes.append(Shape(head, twin, cost))
         return shapes
-
-    def shapes_without(self, twin: Head, heads: Sequence[Head]) -> list[Shape]:
-        """Heads, each with its paths hard while another is exchanged."""
-        swaps = {twin: WHOLE_HEAD}
-        before = self.costs.after(Change(swaps))
-        hard = [Change(swaps, {head: self.swaps.along(head)}) for head in heads]
-        costs = self.costs.of(hard, before)
-        return [
-            Shape(head, twin, cost) for head, cost in zip(heads, costs, strict=True)
-        ]
 
     # Paths and tables
 
@@ -297,7 +299,7 @@ class _Judging:
     ) -> list[Cost]:
         """The costs of swaps of a head each, with all beside the circuit exchanged."""
         means = self.means
-        before = self.costs.after(Change(around, means))
+        before = Change(around, means)
         changes = [Change({**around, head: swap}, means) for head, swap in swaps]
         return self.costs.of(changes, before)
 

@@ -75,7 +75,7 @@ class Costs:
         known = self.exchange.known
         if "everything" not in known:
             every = dict.fromkeys(self.exchange.heads, WHOLE_HEAD)
-            known["everything"] = self.after(Change(every))
+            (known["everything"],) = self.after([Change(every)])
         return known["everything"]
 
     @property
@@ -94,22 +94,19 @@ class Costs:
         judged = self._judged
         return Measured(same[..., judged], asked[..., judged], losses[judged])
 
-    def after(self, change: Change) -> Measured:
-        """The model after one change."""
-        (outputs,) = self.exchange.outputs([change])
-        return self.measured(outputs)
+    def after(self, changes: Sequence[Change]) -> list[Measured]:
+        """The model after each of some changes, which share what they have in
+        common.
+        """
+        return [self.measured(outputs) for outputs in self.exchange.outputs(changes)]
 
-    def of(
-        self, changes: Sequence[Change], before: Measured | None = None
-    ) -> list[Cost]:
-        """The costs of changes, against the model as it is or as it was before."""
+    def of(self, changes: Sequence[Change], before: Change | None = None) -> list[Cost]:
+        """The costs of changes, against the model as it is or after a change before."""
         if before is None:
-            before = self.intact
-        costs = list[Cost]()
-        for outputs in self.exchange.outputs(changes):
-            after = self.measured(outputs)
-            costs.append(self.between(before, after))
-        return costs
+            after = self.after(changes)
+            return [self.between(self.intact, each) for each in after]
+        known, *after = self.after([before, *changes])
+        return [self.between(known, each) for each in after]
 
     def between(self, before: Measured, after: Measured) -> Cost:
         """The cost of a change, by what is measured before and after it.

@@ -27,6 +27,7 @@ from headway.settings import makes_as_usual
 
 Inputs = Float[Tensor, "batch position d_input"] | Int[Tensor, "batch position"]
 Pattern = Float[Tensor, "batch head query key"]
+Product = Callable[[Pattern, Float[Tensor, "batch head key d_head"]], Tensor]
 
 
 class Attention(nn.Module):
@@ -53,12 +54,13 @@ class Attention(nn.Module):
         mask: Float[Tensor, "position key"] | None = None,
         tap: Callable[[Pattern], Tensor] | Pattern | None = None,
         n_read: int | None = None,
+        product: Product = torch.matmul,
     ) -> Float[Tensor, "batch query d_model"]:
         """The sum that the heads write to the residual stream.
 
         With `n_read`, only the last so many positions attend; all positions can be
         attended to. Where a pattern is given in the place of a tap, queries and keys
-        are not computed.
+        are not computed. What heads read is the `product` of pattern and values.
         """
         if isinstance(tap, Tensor):
             v = self.hook_v(self._values(stream))
@@ -82,7 +84,7 @@ class Attention(nn.Module):
             exact = torch.promote_types(pattern.dtype, v.dtype)
             pattern = pattern.to(exact)
             values = values.to(exact)
-        z = (pattern @ values).transpose(1, 2)
+        z = product(pattern, values).transpose(1, 2)
         z = self.hook_z(z.to(v.dtype))
         return self.out(z.flatten(2))
 
@@ -173,12 +175,13 @@ class Block(nn.Module):
         mask: Float[Tensor, "position key"] | None = None,
         tap: Callable[[Pattern], Tensor] | Pattern | None = None,
         n_read: int | None = None,
+        product: Product = torch.matmul,
     ) -> Float[Tensor, "batch query d_model"]:
         """The residual stream after the layer; with `n_read`, at the last so many
         positions.
         """
         stream = self.hook_resid_pre(stream)
-        attended = self.attn(self.ln1(stream), mask, tap, n_read)
+        attended = self.attn(self.ln1(stream), mask, tap, n_read, product)
         attended = self.hook_attn_out(attended)
         if n_read is not None:
             stream = stream[:, -n_read:]
@@ -281,11 +284,27 @@ class Transformer(Hooked):
         most = self.longest
         fits = most is None or size <= most
         require(fits, "positions in a sequence", size, f"at most {most}")
+        return self._streams(self.embedded(inputs), 0, tap)
+
+    def onward(
+        self, stream: Float[Tensor, "batch position d_model"], layer: int, tap: Tap
+    ) -> Float[Tensor, "batch read d_target"]:
+        """The prediction from the residual stream before a layer on."""
+        (last,) = deque(self._streams(stream, layer, tap), maxlen=1)
+        return self.read(last)
+
+    def _streams(
+        self,
+        stream: Float[Tensor, "batch position d_model"],
+        start: int,
+        tap: Tap | None,
+    ) -> Iterator[Float[Tensor, "batch position d_model"]]:
+        """The streams after every layer from one on, given that before it."""
+        size = stream.shape[1]
         mask = None if self.mask is None else self.mask[:size, :size]
-        stream = self.embedded(inputs)
         last = self.layers[-1]
         whole = tap is not None or is_watched(last) or is_watched(self.ln_final)
-        for layer, block in enumerate(self.layers):
+        for layer, block in enumerate(self.layers[start:], start):
             own = None if tap is None else partial(tap, layer)
             n_read = self.n_read if block is last and not whole else None
             stream = block(stream, mask, own, n_read)

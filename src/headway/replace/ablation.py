@@ -5,12 +5,12 @@ Of a `Transformer` what candidates have in common is computed once (see `streams
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -152,6 +152,8 @@ class Bench(Judging):
         batch: the sequences.
         patterns: the patterns of mechanisms on them.
         candidates: how many candidates were judged so far.
+        known: what was found of the model on these sequences, whatever stands in rows
+            without a path.
         given_up: set from another thread, it ends whatever the bench is doing.
     """
 
@@ -199,6 +201,7 @@ class Bench(Judging):
         self._computed = 0
         self._sums: dict[CandidateKey, list[Sums]] = {}
         self.candidates = 0
+        self.known = dict[Hashable, Any]()
         self.given_up = False
         self.parts = parts_of(self.sequences)
         if task.targets.may_be_negative:

@@ -23,6 +23,7 @@ from headway.models import Tappable, Tapped, Transformer, attention_patterns, ta
 from headway.models.interception import Read
 from headway.models.trial import tried
 from headway.replace.ablation import MOST_NUMBERS, MOST_VECTORS, TOGETHER, Candidate
+from headway.replace.changed import ChangedStreams
 from headway.replace.heads import Head
 from headway.replace.partners import Partners, partners
 from headway.replace.patterns import Patterns, as_it_is, edges_of, tap_of
@@ -112,7 +113,7 @@ class Exchange:
         patterns: of mechanisms, on the sequences.
         others: of mechanisms, on the others.
         outputs_of: by run, what the model as it is puts out, [sequence, query, output].
-        passes: forward passes of all sequences so far.
+        passes: forward passes of all sequences so far, in whole ones.
         known: what judges have measured, by what was changed.
 
     Raises:
@@ -136,13 +137,17 @@ class Exchange:
         self.others = {
             source: self._patterns_on(other) for source, other in others.items()
         }
-        self.passes = 0
+        self.passes = 0.0
         self.known = dict[Hashable, Any]()
         self.carried = dict[Source, Carried]()
         runs: dict[Source, Batch] = {OWN: batch, **others}
         self.outputs_of = {
             name: self._record(name, run.inputs) for name, run in runs.items()
         }
+        self._streams: ChangedStreams | None = None
+        if isinstance(model, Transformer):
+            self._streams = ChangedStreams(model, self.patterns, self._read_under)
+            self.passes += 1
 
     @classmethod
     def among(
@@ -191,7 +196,9 @@ class Exchange:
             for mechanism in change.mechanisms.values():
                 self.patterns.prepare(mechanism)
         sequences, positions = self.batch.inputs.shape[:2]
-        vectors = sequences * positions * self.model.n_layers
+        vectors = sequences * positions
+        if self._streams is None:
+            vectors *= self.model.n_layers
         numbers = self.outputs_of[OWN].numel()
         most = min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
         at_once = max(1, most)
@@ -202,6 +209,19 @@ class Exchange:
     def _outputs(
         self, changes: Sequence[Change]
     ) -> Float[Tensor, "change sequence query output"]:
+        if self._streams is None:
+            self.passes += len(changes)
+            return self._by_whole_passes(changes)
+        before = self._streams.computed
+        outputs = self._streams.outputs(changes)
+        whole = self.batch.inputs.shape[:2].numel() * self.model.n_layers
+        self.passes += (self._streams.computed - before) / whole
+        return outputs
+
+    def _by_whole_passes(
+        self, changes: Sequence[Change]
+    ) -> Float[Tensor, "change sequence query output"]:
+        """The outputs of a model of which nothing is known but where it attends."""
         inputs = self.batch.inputs
         n_read = self.batch.targets.shape[1]
         together = inputs.repeat(len(changes), *[1] * (inputs.ndim - 1))
@@ -220,11 +240,27 @@ class Exchange:
             return self._exchanged(read, now[read.layer], number, changes)
 
         outputs = self.model(together, tap, reads)[:, -n_read:]
-        self.passes += len(changes)
         return outputs.unflatten(0, (len(changes), len(inputs)))
 
+    def _read_under(
+        self,
+        changes: Sequence[Change],
+        layer: int,
+        start: int,
+        pattern: Tensor,
+        values: Tensor,
+    ) -> Tensor:
+        """What heads of a `Transformer` read under changes (see `ReadBy`)."""
+        read = Read(layer, pattern, values, lambda weights: weights, torch.matmul)
+        return self._exchanged(read, pattern, 0, changes, start)
+
     def _exchanged(
-        self, read: Read, pattern: Tensor, number: int, changes: Sequence[Change]
+        self,
+        read: Read,
+        pattern: Tensor,
+        number: int,
+        changes: Sequence[Change],
+        start: int = 0,
     ) -> Tensor:
         """The values read in a product of a layer, of all changes side by side.
 
@@ -233,12 +269,14 @@ class Exchange:
             pattern: of the layer, [change * sequence, head, query, key].
             number: of the product among those of the layer.
             changes: that are made.
+            start: the first query of the pattern.
         """
         layers = {layer for change in changes for layer, _ in change.swaps}
         if read.layer not in layers:
             return read.product(read.pattern, read.values)
         products = list[Tensor]()
-        for source, weights in self._weights(read.layer, pattern, changes).items():
+        by_source = self._weights(read.layer, pattern, changes, start)
+        for source, weights in by_source.items():
             values = read.values
             if source != OWN:
                 theirs = self.carried[source].values[read.layer][number]
@@ -247,7 +285,7 @@ class Exchange:
         return torch.stack(products).sum(0)
 
     def _weights(
-        self, layer: int, pattern: Tensor, changes: Sequence[Change]
+        self, layer: int, pattern: Tensor, changes: Sequence[Change], start: int
     ) -> dict[Source, Float[Tensor, "row head query key"]]:
         """The weights with which a layer's heads read the values of every run."""
         by_change = pattern.unflatten(0, (len(changes), -1))
@@ -257,14 +295,14 @@ class Exchange:
                 if head[0] == layer:
                     weights[OWN][at, :, head[1]] = 0.0
                     own = by_change[at, :, head[1]]
-                    for source, attention in self._read_by(swap, head, own):
+                    for source, attention in self._read_by(swap, head, own, start):
                         if source not in weights:
                             weights[source] = torch.zeros_like(by_change)
                         weights[source][at, :, head[1]] += attention
         return {source: each.flatten(0, 1) for source, each in weights.items()}
 
     def _read_by(
-        self, swap: Swap, head: Head, own: Tensor
+        self, swap: Swap, head: Head, own: Tensor, start: int
     ) -> Iterator[tuple[Source, Tensor]]:
         """The runs whose values a head reads, with its attention to them.
 
@@ -272,13 +310,18 @@ class Exchange:
             swap: what is exchanged of the head.
             head: its layer and number.
             own: its attention in the sequences.
+            start: the first query of this attention.
         """
         layer, number = head
         for term in swap:
             attention = own
             if term.attends != OWN:
-                attention = self.carried[term.attends].patterns[layer][:, number]
-            yield term.reads, term.share * attention
+                theirs = self.carried[term.attends].patterns[layer]
+                attention = theirs[:, number, start:]
+            share = term.share
+            if isinstance(share, Tensor):
+                share = share[:, start:]
+            yield term.reads, share * attention
 
     def _require_values(self, changes: Sequence[Change]) -> None:
         """Makes sure that heads which are to carry something else carry anything."""

@@ -1,7 +1,8 @@
 """The attention patterns of mechanisms, on some sequences."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,6 +21,9 @@ from headway.replace.heads import Head
 from headway.replace.mechanism import Mechanism, refuse, require_fill
 from headway.tasks import Batch, Edges, Task
 from headway.userfile import described
+
+MOST_CELLS = 2**23
+"""Cells of patterns that are kept for later candidates at most."""
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer, head], by relation."""
@@ -53,6 +57,7 @@ class Patterns:
         self._alone: dict[str, Tensor] = {}
         self._laid: dict[frozenset[str], Tensor] = {}
         self._told: dict[Tables, Tensor] = {}
+        self._used_last: dict[tuple[Head, Hashable], Tensor] = {}
 
     def zeros(self) -> Float[Tensor, "sequence query key"]:
         """The pattern of a head that attends to nothing."""
@@ -135,7 +140,7 @@ class Patterns:
 
     def forget(self) -> None:
         """Lets go of the rows of paths; they are laid again when they are asked for."""
-        for kept in (self._used, self._alone, self._laid):
+        for kept in (self._used, self._alone, self._laid, self._used_last):
             kept.clear()
         for name in [name for name in self._given if name not in self._names]:
             del self._given[name]
@@ -154,7 +159,16 @@ class Patterns:
         self, mechanism: Mechanism, head: Head, part: slice = slice(None)
     ) -> Float[Tensor, "sequence query key"]:
         """The pattern of a mechanism, in some sequences, without the head's own."""
-        return mechanism.pattern(self, head)[part]
+        key = head, mechanism.told_by
+        # What was used last is forgotten last.
+        pattern = self._used_last.pop(key, None)
+        if pattern is None:
+            pattern = mechanism.pattern(self, head)
+        self._used_last[key] = pattern
+        if len(self._used_last) > max(1, MOST_CELLS // math.prod(self.shape)):
+            oldest = next(iter(self._used_last))
+            del self._used_last[oldest]
+        return pattern[part]
 
     def by_table(
         self, tables: Tables | None

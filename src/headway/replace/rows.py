@@ -64,7 +64,12 @@ class Outputs:
 
     def __init__(self, model: Tappable, task: Task, batch: Batch, turns: int = 1):
         self.model, self.task, self.batch, self.turns = model, task, batch, turns
-        self.intact = self._numbers(as_it_is)
+        self._streams = list[Tensor]()
+        if isinstance(model, Transformer):
+            # Below a layer whose rows are replaced streams are the model's own.
+            inputs = batch.inputs
+            self._streams = [model.embedded(inputs), *model.streams(inputs, as_it_is)]
+        self.intact = self._numbers(0, as_it_is)
 
     def moved(
         self, head: Head, own: Float[Tensor, "sequence query key"]
@@ -88,7 +93,7 @@ class Outputs:
         for first in range(self._first_read(head), len(instead), self.turns):
             row = first + each % self.turns
             is_tried = row[:, None] == every_row
-            distances = self._distances(_replacing(head, is_tried, instead))
+            distances = self._distances(head[0], _replacing(head, is_tried, instead))
             moved = torch.where(is_tried, distances[:, None], moved)
         # Without a row, some models divide by zero.
         return moved.where(moved.isfinite(), 0.0)
@@ -104,15 +109,22 @@ class Outputs:
             return 0
         return self.batch.inputs.shape[1] - self.batch.targets.shape[1]
 
-    def _distances(self, tap: Tap) -> Float[Tensor, " sequence"]:
+    def _distances(self, layer: int, tap: Tap) -> Float[Tensor, " sequence"]:
         asked = self.task.targets.asked(self.batch.targets)
-        moved = self._numbers(tap) - self.intact
+        moved = self._numbers(layer, tap) - self.intact
         squares = moved.square().sum(-1).where(asked, 0.0)
         return squares.sum((1, 2)).sqrt()
 
-    def _numbers(self, tap: Tap) -> Float[Tensor, "sequence query hop number"]:
-        outputs = self.model(self.batch.inputs, tap)[:, -self.batch.targets.shape[1] :]
-        return self.task.targets.numbers(outputs, self.batch.targets)
+    def _numbers(
+        self, layer: int, tap: Tap
+    ) -> Float[Tensor, "sequence query hop number"]:
+        """The answers with a tap that changes nothing below a layer."""
+        if isinstance(self.model, Transformer):
+            outputs = self.model.onward(self._streams[layer], layer, tap)
+        else:
+            outputs = self.model(self.batch.inputs, tap)
+        read = outputs[:, -self.batch.targets.shape[1] :]
+        return self.task.targets.numbers(read, self.batch.targets)
 
 
 def _replacing(
