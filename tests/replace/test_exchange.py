@@ -103,15 +103,11 @@ def test_with_every_head_exchanged_one_layer_adds_what_it_adds_in_the_partner():
     assert_close(said, expected, atol=1e-5, rtol=1e-5)
 
 
-def test_a_tapped_module_gives_what_the_model_gives():
-    model = model_of(TASK)
-    ours = exchange_of(model)
-    theirs = exchange_of(tapped(Plain(model), ours.batch.inputs[:2]))
-    sequences, length = ours.batch.inputs.shape[:2]
+def changes_of_many_kinds(sequences, length):
     share = torch.rand(sequences, length, 1, generator=seeded(1))
     mixed = (Term(share, OWN, ELSEWHERE), Term(1 - share, PARTNER, PARTNER))
     exchanged = {(0, 0): WHOLE_HEAD}
-    changes = [
+    return [
         Change(exchanged),
         Change({(1, 1): ()}),
         Change({}),
@@ -119,6 +115,13 @@ def test_a_tapped_module_gives_what_the_model_gives():
         Change({**exchanged, (1, 0): mixed}, {(0, 1): Identity()}),
         Change({}, {(1, 1): Identity()}),
     ]
+
+
+def test_a_tapped_module_gives_what_the_model_gives():
+    model = model_of(TASK)
+    ours = exchange_of(model)
+    theirs = exchange_of(tapped(Plain(model), ours.batch.inputs[:2]))
+    changes = changes_of_many_kinds(*ours.batch.inputs.shape[:2])
     expected = [*theirs.outputs(changes)]
     said = [*ours.outputs(changes)]
     assert_close(said, expected, atol=1e-5, rtol=1e-5)

@@ -249,14 +249,19 @@ class Reader:
             if bits > most:
                 break
             mechanism = self.mechanism(head, expression)
-            pattern = self.patterns.dense(mechanism, head, part)
-            cells = pattern.cpu().numpy().tobytes()
-            laid = hashlib.blake2b(cells).digest()
+            laid = self.digest(head, mechanism, part)
             if laid not in untold:
-                lost = self.lost(head, mechanism, chosen, part, is_first, most - bits)
-                untold[laid] = lost
+                untold[laid] = self.lost(
+                    head, mechanism, chosen, part, is_first, most - bits
+                )
             lengths[expression] = bits + untold[laid]
         return {each: lengths[each] for each in by_attention if each in lengths}
+
+    def digest(self, head: Head, mechanism: Mechanism, part: slice) -> bytes:
+        """A digest of the pattern of a mechanism, in some sequences."""
+        pattern = self.patterns.dense(mechanism, head, part)
+        cells = pattern.cpu().numpy().tobytes()
+        return hashlib.blake2b(cells).digest()
 
     def with_or_without(
         self, head: Head, words: Expression, chosen: Chosen
@@ -327,15 +332,22 @@ class Reader:
     def bits(self, chosen: Chosen, part: slice = slice(None)) -> float:
         """The bits of the model's answers that are not told with mechanisms in place.
 
+        What was measured once is known.
+        """
+        key = frozenset(chosen.items()), part.start, part.stop
+        if len(self._bits) > REMEMBERED:
+            self._bits.clear()
+        if key not in self._bits:
+            self._bits[key] = self.measured(chosen, part)
+        return self._bits[key]
+
+    def measured(self, chosen: Chosen, part: slice) -> float:
+        """The bits of the model's answers that are not told with mechanisms in place.
+
         For each sequence whether all answers are the model's own, one answer of those
         that have another, and, for one answer of each sequence, its probabilities. Of
         some sequences it is as if all were like these.
         """
-        key = frozenset(chosen.items()), part.start, part.stop
-        if key in self._bits:
-            return self._bits[key]
-        if len(self._bits) > REMEMBERED:
-            self._bits.clear()
         targets = self.bench.batch.targets[part]
         answers = self.answers[part]
         outputs = self.bench.outputs([chosen], part)[0]
@@ -346,8 +358,7 @@ class Reader:
         others = has_other.double().mean().item()
         a_sequence = entropy(others) + others * self.bits_of_answer
         bits = self.bench.sequences * (a_sequence + apart / math.log(2))
-        self._bits[key] = bits if math.isfinite(bits) else math.inf
-        return self._bits[key]
+        return bits if math.isfinite(bits) else math.inf
 
     @property
     def tables(self) -> Tables | None:

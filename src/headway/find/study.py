@@ -368,7 +368,6 @@ class _Study:
         # The model is called here before there is work for the threads, and not
         # meanwhile.
         judgement = judged(self.subject, best.circuit, unseen)
-        seen = self.looks(best)
         searches = self.searches_on(others, way, best.yardstick)
         measuring = self.work.submit(
             evidence_for,
@@ -391,7 +390,7 @@ class _Study:
             standing=standing_of(self.subject.task),
             candidates=self.candidates,
             forwards=round(self.forwards, 6),
-            looks=seen,
+            looks=self.looks(best),
             asked={},
         )
 

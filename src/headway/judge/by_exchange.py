@@ -259,23 +259,21 @@ class _Judging:
 
         As long as another head does its job, a head's paths may be anything.
         """
-        absent = self.costs.each("absent", self.names, ())
-        covered = costless(absent, self.limit)
+        covered = costless(self.costs.each("absent", self.names, ()), self.limit)
         if not covered:
             return []
-        without = [Change({twin: WHOLE_HEAD}) for twin in self.names]
-        both = product(self.names, covered)
-        pairs = [(head, twin) for twin, head in both if head != twin]
-        hard = list[Change]()
-        for head, twin in pairs:
-            hard.append(Change({twin: WHOLE_HEAD}, {head: self.swaps.along(head)}))
+        without = {twin: Change({twin: WHOLE_HEAD}) for twin in self.names}
+        hard = dict[tuple[Head, Head], Change]()
+        for twin, head in product(self.names, covered):
+            if head != twin:
+                swaps = without[twin].swaps
+                hard[head, twin] = Change(swaps, {head: self.swaps.along(head)})
         # All at once, as they have much in common.
-        measured = self.costs.after([*without, *hard])
-        before = dict(zip(self.names, measured, strict=False))
+        measured = iter(self.costs.after([*without.values(), *hard.values()]))
+        before = dict(zip(without, measured, strict=False))
         shapes = list[Shape]()
-        for (head, twin), after in zip(pairs, measured[len(without) :], strict=True):
-            cost = self.costs.between(before[twin], after)
-            shapes.append(Shape(head, twin, cost))
+        for (head, twin), after in zip(hard, measured, strict=True):
+            shapes.append(Shape(head, twin, self.costs.between(before[twin], after)))
         return shapes
 
     # Paths and tables
