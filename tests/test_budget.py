@@ -104,11 +104,11 @@ def sources_of(place: str) -> list[str]:
 
 
 CAPS = {
-    "src/headway": Cap(140384, 5.98, 0.016),
+    "src/headway": Cap(140394, 5.98, 0.014),
     "src/headway/*": Cap(4171, 5.94, 0.012),
     "src/headway/dynamics": Cap(2993, 5.61, 0.028),
-    "src/headway/find": Cap(12367, 5.84, 0.021),
-    "src/headway/judge": Cap(10922, 5.95, 0.011),
+    "src/headway/find": Cap(12382, 5.84, 0.005),
+    "src/headway/judge": Cap(10917, 5.96, 0.006),
     "src/headway/models": Cap(12516, 6.16, 0.015),
     "src/headway/programs": Cap(10491, 6.39, 0.029),
     "src/headway/relations": Cap(7787, 6.11, 0.000),
@@ -121,7 +121,7 @@ CAPS = {
     "src/headway/training": Cap(13908, 5.83, 0.018),
     "src/headway/verbs": Cap(2300, 4.95, 0.038),
     "benchmarks": Cap(11066, 7.61, 0.131),
-    "tests": Cap(None, 6.77, 0.038),
+    "tests": Cap(None, 6.77, 0.037),
     "src/headway_experiments": Cap(69957, 6.44, 0.048),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
