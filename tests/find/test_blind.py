@@ -398,6 +398,20 @@ def test_a_head_that_no_relation_explains_is_named():
     assert next(iter(unread.looks[0].rest)) == "smallest any token"
 
 
+def test_words_that_tell_the_answers_and_not_the_attention_are_not_said():
+    anywhere = torch.randint(9, (8, 9), generator=torch.Generator().manual_seed(1))
+
+    def scores(inputs):
+        numbers = torch.arange(9)
+        scattered = anywhere[inputs, numbers] % (1 + numbers)
+        return 4.0 * torch.nn.functional.one_hot(scattered, 9)
+
+    # All tokens of a sequence are the same, so that a head may look anywhere.
+    alike = Batch(SAMPLE.inputs[:, :1].expand(-1, 9), SAMPLE.targets)
+    bench = Bench(Line(scores), Symbols(), alike)
+    assert read(bench, spared=[]).mechanisms == {(0, 0): Mean()}
+
+
 def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
     generator = torch.Generator().manual_seed(4)
     of_tokens = 4 * torch.randn(8, 8, generator=generator)

@@ -269,10 +269,10 @@ class _Judging:
                 swaps = without[twin].swaps
                 hard[head, twin] = Change(swaps, {head: self.swaps.along(head)})
         # All at once, as they have much in common.
-        measured = iter(self.costs.after([*without.values(), *hard.values()]))
-        before = dict(zip(without, measured, strict=False))
+        measured = self.costs.after([*without.values(), *hard.values()])
+        before = dict(zip(without, measured[: len(without)], strict=True))
         shapes = list[Shape]()
-        for (head, twin), after in zip(hard, measured, strict=True):
+        for (head, twin), after in zip(hard, measured[len(without) :], strict=True):
             shapes.append(Shape(head, twin, self.costs.between(before[twin], after)))
         return shapes
 
