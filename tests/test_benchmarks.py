@@ -86,6 +86,7 @@ def swept(plan, folder, _, watch):
     return sweep(plan, folder, InThisProcess(), watch=watch)
 
 
+@pytest.mark.slow
 def test_every_part_leaves_its_results(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     gpu = importlib.import_module("gpu")

@@ -367,6 +367,7 @@ QUICK = ("replace/test_mechanism", "judge/test_yardstick")
 """Tests of the core that take little time."""
 
 
+@pytest.mark.slow
 def test_the_cores_quick_tests_pass_where_numbers_are_of_double_precision():
     files = [str(Path(__file__).parent / f"{name}.py") for name in QUICK]
     done = subprocess.run(

@@ -80,7 +80,7 @@ def test_what_a_script_records_is_found_by_others_and_no_other_function_is_calle
     assert done.returncode == 0
     # To record it, to try it, and to build it again.
     assert done.stdout.count("make called") == 3
-    headway.discover("run", threshold=10.0, sequences=8)
+    headway.discover("run", threshold=10.0, sequences=8, trials=False)
     config = json.loads(Path("run/config.json").read_text())
     assert config["model"]["builder"] == "make"
     config["model"]["builder"] = "other"

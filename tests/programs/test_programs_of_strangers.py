@@ -58,7 +58,16 @@ def strangers():
     return userfile.load(STRANGERS / "strangers.py")
 
 
-@pytest.mark.parametrize("name", CIRCUITS)
+SLOW = ("count", "unique_copy")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+        for name in CIRCUITS
+    ],
+)
 def test_a_strangers_model_has_a_program(strangers, name):
     build, task = strangers.MODELS[name]
     circuit = Circuit.from_json(CIRCUITS[name])

@@ -145,6 +145,7 @@ def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
     assert len(board.named("done")) == 2
 
 
+@pytest.mark.slow
 def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engine):
     runs = plan(4, steps=60)
     folder = tmp_path / "s"
@@ -313,6 +314,7 @@ def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     ]
 
 
+@pytest.mark.slow
 def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(
     plan, tmp_path, sweeping, engine
 ):
