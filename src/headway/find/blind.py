@@ -234,9 +234,17 @@ class Reader:
     ) -> dict[Expression, float]:
         """The lengths of a head's descriptions, with answers in some sequences.
 
-        Those that are longer than the shortest, so many, by more than a margin may be
-        left out, or have a length that is less, but longer by more than that, too.
-        Descriptions of the same pattern leave the same untold.
+        A description is given up once it is sure to be longer than the best ones by
+        more than a margin. It is then left out, or has a lower bound for its length.
+        Expressions with the same pattern are tried once.
+
+        Args:
+            head: to choose for.
+            chosen: of other heads.
+            part: of the sequences.
+            is_first: whether heads above have none as yet.
+            count: how many are the best ones.
+            margin: in bits.
         """
         by_attention = self.candidates[head]
         untold = dict[bytes, float]()
@@ -286,11 +294,13 @@ class Reader:
         is_named = bool(self.naming(head, {words: lost}))
         if is_named and lost <= enough:
             return mechanism
+        if by_mean <= enough:
+            return Mean()
         untold: dict[Mechanism, float] = {Mean(): by_mean}
-        if by_mean > enough and self.tables is not None:
+        if self.tables is not None:
             table = Tabled(self.tables)
             untold[table] = self.lost(head, table, chosen)
-        if is_named and by_mean > enough:
+        if is_named:
             untold[mechanism] = lost
         return min(untold, key=untold.__getitem__)
 
