@@ -14,8 +14,8 @@ class Shown:
         return import_module("headway.report.cells").cell(self)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """The same, and the text as it is printed, which exporters without HTML set in
-        a fixed pitch.
+        """The cell in HTML, and the printed text, which exporters without HTML set in a
+        fixed pitch.
         """
         return {"text/html": self._repr_html_(), "text/plain": str(self)}
 

@@ -35,7 +35,7 @@ CLOSES = (0.95, 0.9, 0.8)
 
 CLOSES_CORRUPTED: dict[str, tuple[float, ...]]
 CLOSES_CORRUPTED = {"corrupted": (0.9,), "exchanged": (0.9, 0.8)}
-"""The same where the far end of the gap is of corrupted sequences."""
+"""Shares of the gap to close whose far end is of corrupted sequences."""
 
 AGREES = {"agreement": 0.9, "r2": 0.8}
 """The least likeness to the model: `agreement` of tokens, `r2` of vectors."""

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from headway.replace.exchange import Change
 
 Parts = frozenset[tuple[Head, Hashable]]
-"""All that a change does in some layers: it decides the streams after them."""
+"""Parts of a change up to some layer, which decide the streams after it."""
 
 ReadBy = Callable[["Sequence[Change]", int, int, Tensor, Tensor], Tensor]
-"""What heads read under changes side by side, of a layer, from a first query on, given
-their pattern and values."""
+"""A function to what the heads of a layer read under changes side by side, from a first
+query on, given their pattern and values."""
 
 
 class ChangedStreams:
@@ -112,7 +112,7 @@ class ChangedStreams:
 
 
 def parts_below(change: "Change", layer: int) -> Parts:
-    """What a change does below a layer: its very swaps, and what tells its mechanisms.
+    """The parts of a change below a layer: its very swaps, and keys of its mechanisms.
 
     (Swaps hold tensors, which are not compared.)
     """

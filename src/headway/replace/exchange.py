@@ -250,7 +250,7 @@ class Exchange:
         pattern: Tensor,
         values: Tensor,
     ) -> Tensor:
-        """What heads of a `Transformer` read under changes (see `ReadBy`)."""
+        """Values that a `Transformer`'s heads read under changes (see `ReadBy`)."""
         read = Read(layer, pattern, values, lambda weights: weights, torch.matmul)
         return self._exchanged(read, pattern, 0, changes, start)
 
