@@ -8,7 +8,7 @@ import torch
 
 from causal import causal_softmax
 from headway import Batch, HeadwayError, Task, discover, emergence, userfile
-from headway.find import candidates_among
+from headway.find import blind, candidates_among
 from headway.find.blind import read
 from headway.judge import Discovery
 from headway.judge.looks import looks, of_looks
@@ -410,6 +410,13 @@ def test_words_that_tell_the_answers_and_not_the_attention_are_not_said():
     alike = Batch(SAMPLE.inputs[:, :1].expand(-1, 9), SAMPLE.targets)
     bench = Bench(Line(scores), Symbols(), alike)
     assert read(bench, spared=[]).mechanisms == {(0, 0): Mean()}
+
+
+def test_any_words_are_said_where_naming_ones_leave_the_answers_untold(monkeypatch):
+    monkeypatch.setattr(blind, "NAMED", 1.1)  # no words name anything
+    monkeypatch.setattr(blind.Reader, "tables", None)
+    mechanism = read_on_sample(Line(by_value)).mechanisms[0, 0]
+    assert first_choice(mechanism) == "smallest any token"
 
 
 def test_a_head_that_goes_by_a_table_is_put_to_one_and_said_to_be_unexplained():
