@@ -40,7 +40,7 @@ class Doubts:
             now = self.after.value(expression).sum(2)
             _, query = expression.parts
             return self.of(query) | (was != now)
-        if form.startswith("take("):
+        if form.startswith(("take(", "holds(")):
             select, value = expression.parts
             taken = take(self.after.value(select), self.of(value))
             return self.of(select) | (taken == 1)

@@ -81,7 +81,6 @@ class Expression:
 
 TOKEN = Expression("t", "token")
 PLACE = Expression("j", "place")
-NO_PLACES = Expression("seen", "select")
 
 
 def constant(value: int) -> Expression:

@@ -23,6 +23,9 @@ LEAST_UNIT, UNIT = 0.5, 0.0005
 
 MOST_ROWS = 6_000
 
+LIKELY = 0.9
+"""A program that gives fewer of the answers is none, whatever it follows."""
+
 ENOUGH = 0.99
 """A program that follows every head in this share of the answers is the one."""
 
@@ -70,6 +73,9 @@ def read_program(
 
     first = read(pool, sample.answers(), sample.asked.astype(float))
     forcing = Forcing(first, selects, sample, 0)
+    right = (forcing.told == forcing.own)[sample.asked].mean()
+    if right < LIKELY:
+        return Read(first, selects)
     shares = [followed.share for followed in forcing.follows()]
     if min((share for share in shares if share is not None), default=1.0) >= ENOUGH:
         return Read(first, selects)
@@ -78,7 +84,6 @@ def read_program(
     for layer in layers:
         of_trials.add_layer(layer)
     second = read(of_trials, trials.answers, trials.weights)
-    right = (forcing.told == forcing.own)[sample.asked].mean()
     stays = (second(sample.inputs) == forcing.own)[sample.asked].mean()
     return Read(second if stays >= right - LOST else first, selects)
 

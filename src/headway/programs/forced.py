@@ -10,11 +10,13 @@ from headway.programs.elsewhere import Elsewhere, Moved
 from headway.programs.expressions import Array, Expression, Scope
 from headway.programs.printed import Program
 from headway.programs.sample import Sample
-from headway.replace.heads import Head
-from headway.replace.mechanism import Mechanism
 
 LEAST_ROWS = 20
 """Answers that must move, so that a share of them says something."""
+
+LEAST_SHARE = 0.02
+"""Answers that must move for every query that looks elsewhere: a head that moves fewer
+tells hardly any."""
 
 ROUNDS = 3
 """Times that every sequence is forced, each time elsewhere."""
@@ -26,11 +28,13 @@ class Followed:
 
     Attributes:
         heads: that were made to look elsewhere.
+        forced: queries that then looked at other keys.
         moved: answers of model or program that moved.
         share: of those, the share that are the same; None if hardly any moved.
     """
 
     heads: tuple[str, ...]
+    forced: int
     moved: int
     share: float | None
 
@@ -54,12 +58,12 @@ class Forcing:
     ):
         self.program, self.sample = program, sample
         self.elsewhere = Elsewhere(selects, sample, seed)
-        self.own = sample.answers()
+        self.own = self.elsewhere.own
         self.told = program(sample.inputs)
 
     def follows(self) -> list[Followed]:
         """Every head of the circuit, one select after the other."""
-        return [self._followed(group) for group in self.elsewhere.groups()]
+        return [self._followed(group) for group in self.elsewhere.groups]
 
     def repairs(self) -> list[Followed]:
         """The answers in which program and model part that become the program's when a
@@ -69,33 +73,40 @@ class Forcing:
         if not parts.any():
             return []
         repairs = list[Followed]()
-        for group in self.elsewhere.groups():
-            keys = self.elsewhere.scope.value(group[0])
-            hard = Moved(group, keys, np.asarray(keys.any(2)))
-            answers = self.sample.answers(self.mechanisms(hard))
+        for group in self.elsewhere.groups:
+            hard = self.elsewhere.hard(group)
+            answers = self.sample.answers(hard.mechanisms)
             share = float((answers == self.told)[parts].mean())
-            repairs.append(Followed(hard.heads, int(parts.sum()), share))
+            count = int(parts.sum())
+            repairs.append(Followed(hard.heads, count, count, share))
         return repairs
 
     def _followed(self, selects: Sequence[Expression]) -> Followed:
         """Forces heads that look at the same keys."""
         rounds = list(self.elsewhere.moved(selects, ROUNDS))
-        every = np.concatenate([self._forced(moved) for moved in rounds])
-        share = float(every.mean()) if len(every) >= LEAST_ROWS else None
-        return Followed(rounds[0].heads, len(every), share)
+        follows = np.concatenate([self._forced(moved) for moved in rounds])
+        forced = sum(self._other_rows(moved) for moved in rounds)
+        least = max(LEAST_ROWS, LEAST_SHARE * forced)
+        share = float(follows.mean()) if len(follows) >= least else None
+        return Followed(rounds[0].heads, forced, len(follows), share)
+
+    def _other_rows(self, moved: Moved) -> int:
+        """The number of queries that look at other keys than their own."""
+        scope = self.elsewhere.scope
+        others = [
+            (keys != scope.value(select)).any(2)
+            for select, keys in moved.instead(scope).items()
+        ]
+        return int(np.any(others, 0).sum())
 
     def _forced(self, moved: Moved) -> Array:
         """Tell, of every answer that moves, if the program follows."""
-        forced = self.sample.answers(self.mechanisms(moved))
+        forced = self.sample.answers(moved.mechanisms)
         instead = moved.instead(self.elsewhere.scope)
         told = self.program(self.sample.inputs, instead)
         moves = (forced != self.own) | (told != self.told)
         moves &= self.is_sure(instead)
         return (forced == told)[moves]
-
-    def mechanisms(self, moved: Moved) -> dict[Head, Mechanism]:
-        """The heads that look elsewhere, as they then attend."""
-        return moved.mechanisms(self.elsewhere.selects, self.elsewhere.scope)
 
     def is_sure(self, instead: Mapping[Expression, Array]) -> Array:
         """Answers that are asked, are the model's as it is, and that nothing casts

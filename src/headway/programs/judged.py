@@ -16,7 +16,7 @@ from headway.fields import require_allowed
 from headway.judge.discovery import given_or_own
 from headway.programs.expressions import Array, Expression, Scope
 from headway.programs.find import Read, read_program
-from headway.programs.forced import Followed, Forcing
+from headway.programs.forced import LEAST_ROWS, Followed, Forcing
 from headway.programs.printed import Program
 from headway.programs.sample import Answers, Sample
 from headway.replace.ablation import Bench, heads_of
@@ -71,9 +71,13 @@ class JudgedProgram:
 
     @property
     def does_follow(self) -> bool:
-        """True if it follows every head that moves answers, and some do."""
+        """True if it follows every head that moves answers. Where none does, in model
+        and program, all must have been forced.
+        """
         is_measured = any(followed.share is not None for followed in self.follows)
-        return is_measured and not self.unfollowed
+        least = min((followed.forced for followed in self.follows), default=0)
+        are_tried = is_measured or least >= LEAST_ROWS
+        return are_tried and not self.unfollowed
 
     @property
     def verdict(self) -> str:
@@ -85,7 +89,7 @@ class JudgedProgram:
         names = " ".join(
             name for followed in self.unfollowed for name in followed.heads
         )
-        why = f"it does not follow {names}" if names else "forced heads move no answer"
+        why = f"it does not follow {names}" if names else "no head could be forced"
         return f"a program for the task, not the model's: {why}"
 
     def save(self, file: str | Path) -> None:
@@ -101,7 +105,7 @@ class JudgedProgram:
         lines = [self.program.text, "", self.verdict, matches]
         for followed in self.follows:
             names = " ".join(followed.heads)
-            share = "hardly an answer moves"
+            share = f"hardly an answer moves ({followed.moved})"
             if followed.share is not None:
                 share = f"{followed.share:.3f} of {followed.moved} answers that move"
             lines.append(f"follows {names}: {share}")

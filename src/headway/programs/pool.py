@@ -109,7 +109,8 @@ class Pool:
             yield Expression("place({})", "place", (select,))
             for variable in below:
                 parts = (select, variable.expression)
-                yield Expression("take({}, {})", variable.kind, parts)
+                form = "holds" if variable.kind == "bool" else "take"
+                yield Expression(f"{form}({{}}, {{}})", variable.kind, parts)
             return
         yield Expression("size({})", "count", (select,))
         for variable in below:

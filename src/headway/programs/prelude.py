@@ -138,6 +138,11 @@ def take(s, v):
     return np.where(has(s), brought, -1)
 
 
+def holds(s, b):
+    """True for a query that has a key at which a condition holds."""
+    return (s & at_keys(b, s)).any(2)
+
+
 def count(s, b):
     """The number of keys at which a condition holds."""
     holds = s & at_keys(b, s)

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from keyword import iskeyword
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +20,9 @@ from headway.programs.expressions import (
 from headway.programs.sample import Answers
 
 NOTHING_INSTEAD: Mapping[Expression, Array] = MappingProxyType({})
+
+TAKEN = {*FUNCTIONS, *["t", "x", "n", "i", "j", "q", "k", "seen", "np", "told"]}
+"""Names in a program's file that are no hop's."""
 
 AT_ONCE = 4_000_000
 """Cells of selects that a program holds at once."""
@@ -77,6 +81,15 @@ class Program:
     unread: Mapping[str, str]
 
     @cached_property
+    def names(self) -> list[str]:
+        """The names of answers in its code: those of hops, or hop_0, hop_1, …"""
+        names = list[str]()
+        for at, hop in enumerate(self.hops):
+            name = _identifier(hop)
+            names.append(f"hop_{at}" if not name or name in names else name)
+        return names
+
+    @cached_property
     def lines(self) -> list[Line]:
         """Its lines, in the order in which they are computed."""
         named = dict[Expression, str]()
@@ -91,8 +104,7 @@ class Program:
             named[expression] = name
             heads = expression.brought_by
             lines.append(Line(name, code, heads, expression.says, expression))
-        for hop, expression in self.hops.items():
-            name = _identifier(hop)
+        for name, expression in zip(self.names, self.hops.values(), strict=True):
             code = named.get(expression) or expression.code(named)
             lines.append(Line(name, code, (), "", expression))
         return lines
@@ -130,7 +142,6 @@ class Program:
 
     def _body(self) -> str:
         """The function that the file is about."""
-        names = [_identifier(hop) for hop in self.hops]
         argument = "x" if self.how.width else "t"
         ahead = ", ahead=True" if self.how.ahead else ""
         padding = f", padding={self.how.padding}" if self.how.padding >= 0 else ""
@@ -139,7 +150,7 @@ class Program:
             lines.append(f"    t = symbols(x, {self.how.width})")
         lines.append(f"    n, i, j, q, k, seen = frame(t{ahead}{padding})")
         lines += [f"    {line}" for line in self.lines]
-        told = f"np.broadcast_arrays({', '.join(names)}, t)[:-1]"
+        told = f"np.broadcast_arrays({', '.join(self.names)}, t)[:-1]"
         if self.how.width:
             lines.append(f"    told = {told}")
             each = f"[vectors_of(x, {self.how.width}, hop) for hop in told]"
@@ -171,10 +182,12 @@ def _suffix(name: str, named: Mapping[Expression, str]) -> str:
 
 
 def _identifier(hop: str) -> str:
-    """The name of a hop as one of Python's."""
+    """The name of a hop as one of Python's; empty if none of its letters may be."""
     letters = [letter if letter.isalnum() else "_" for letter in hop]
-    name = "".join(letters)
-    return name if name.isidentifier() else f"hop_{name}"
+    name = "".join(letters).strip("_")
+    is_taken = name in TAKEN or iskeyword(name)
+    is_free = name.isidentifier() and not is_taken
+    return name if is_free or not name else f"hop_{name}"
 
 
 def _used(body: str) -> str:

@@ -35,14 +35,14 @@ class Trials:
         self._scopes = [Scope(sample.inputs[:SEQUENCES], sample.how)]
         answers = [forcing.own[:SEQUENCES]]
         weights = [sample.asked[:SEQUENCES].astype(float)]
-        groups = elsewhere.groups()
+        groups = elsewhere.groups
         count = min(len(sample.inputs), SEQUENCES // max(1, len(groups)))
         for group in groups:
             (moved,) = elsewhere.moved(group, 1)
             keys = moved.instead(elsewhere.scope)
             instead = {select: keys[select][:count] for select in group}
             self._scopes.append(Scope(sample.inputs[:count], sample.how, instead))
-            answers.append(sample.answers(forcing.mechanisms(moved))[:count])
+            answers.append(sample.answers(moved.mechanisms)[:count])
             weights.append(WEIGHT * forcing.is_sure(keys)[:count])
         self.answers = np.concatenate(answers)
         self.weights = np.concatenate(weights)
