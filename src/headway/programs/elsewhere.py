@@ -182,6 +182,14 @@ class Elsewhere:
                 choose = self._swapped if is_read else self._taken
                 yield self._from(group, choose(group, generator))
 
+    def in_both_ways(self, group: Sequence[Expression]) -> Iterable[Moved]:
+        """The selects of a group in other places, as if they were read above, and as if
+        answers alone came from them.
+        """
+        generator = np.random.default_rng(self._seed)
+        for choose in (self._swapped, self._taken):
+            yield self._from(group, choose(group, generator))
+
     def hard(self, group: Sequence[Expression]) -> Moved:
         """The heads of a group made to attend evenly to what their selects say."""
         keys = self.scope.value(group[0])
@@ -323,7 +331,9 @@ class Elsewhere:
     def _pair(
         self, at: int, rows: Array, generator: np.random.Generator
     ) -> Array | None:
-        """Two queries of a sequence that play one role, if it has any."""
+        """Two queries of a sequence that play one role, if it has any: next to one
+        another, as what a head brings may tell the place that it is from.
+        """
         queries = np.nonzero(rows)[0]
         if len(queries) == 0:
             return None
@@ -331,7 +341,8 @@ class Elsewhere:
         alike = queries[self._roles[at, queries] == role]
         if len(alike) < 2:
             return None
-        return generator.choice(alike, 2, replace=False)
+        first = generator.integers(len(alike) - 1)
+        return alike[first : first + 2]
 
 
 def heads_of(selects: Iterable[Expression]) -> tuple[str, ...]:

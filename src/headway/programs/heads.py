@@ -10,9 +10,10 @@ from headway.programs.expressions import TOKEN, Array, Expression, Mask
 from headway.programs.pool import Pool, Valued, Variable
 from headway.programs.sample import Sample
 from headway.programs.selects import UnreadError, code_of
+from headway.programs.swayed import Swayed
 from headway.relations.expressions import ELSE
 from headway.replace.circuit import Circuit
-from headway.replace.heads import Head, name_of
+from headway.replace.heads import Head, head_of, name_of
 from headway.replace.mechanism import Mean, Mechanism, Paths, Tabled, Uniform
 
 PLACES = [
@@ -97,6 +98,7 @@ class Heads:
         self.numeric = (
             ("place", "count", "token") if are_numbers else ("place", "count")
         )
+        self.swayed = Swayed(sample)
         self.unread = dict[str, str]()
 
     @property
@@ -111,6 +113,8 @@ class Heads:
             if head[0] == layer:
                 for select in self._selects(head, mechanism):
                     self._share(select, expressions)
+        if expressions and layer < max(self.circuit.mechanisms)[0]:
+            self.swayed.add_layer(expressions)
         return expressions
 
     def _share(self, select: Expression, others: list[Expression]) -> None:
@@ -220,15 +224,16 @@ class Heads:
         return next(self._picked(told, target), None)
 
     def _matched(self, target: Target) -> Expression | None:
-        """The keys by values that lower heads have brought to them or to the query; the
-        simplest select of those that serve.
+        """The keys by values that lower heads have brought to them or to the query; of
+        the selects that serve the one that holds when lower heads look elsewhere.
         """
         reaching = list(self._reaching(target))
         served = list(self._picked(reaching, target))
         if not served:
             served = list(self._picked(self._counted(target), target))
         if served:
-            return min(served, key=_length)
+            rows = target.rows & self.sample.matters
+            return self.swayed.best(served, head_of(target.name), rows)
         return self._both(reaching, target) or self._held(target)
 
     def _reaching(self, target: Target) -> Iterator[Expression]:
