@@ -12,7 +12,7 @@ from headway.programs.heads import Heads
 from headway.programs.linear import linear_conditions
 from headway.programs.pool import Pool
 from headway.programs.printed import Program
-from headway.programs.sample import Sample
+from headway.programs.sample import Answers, Sample
 from headway.programs.trees import Search
 from headway.programs.trials import Trials
 from headway.replace.circuit import Circuit
@@ -73,19 +73,29 @@ def read_program(
 
     first = read(pool, sample.answers(), sample.asked.astype(float))
     forcing = Forcing(first, selects, sample, 0)
-    right = (forcing.told == forcing.own)[sample.asked].mean()
-    if right < LIKELY:
-        return Read(first, selects)
-    shares = [followed.share for followed in forcing.follows()]
-    if min((share for share in shares if share is not None), default=1.0) >= ENOUGH:
+    if not _may_be_better(forcing):
         return Read(first, selects)
     trials = Trials(forcing)
     of_trials = Pool(trials, trials.matters, is_ordered)
     for layer in layers:
         of_trials.add_layer(layer)
     second = read(of_trials, trials.answers, trials.weights)
-    stays = (second(sample.inputs) == forcing.own)[sample.asked].mean()
-    return Read(second if stays >= right - LOST else first, selects)
+    told = second(sample.inputs)
+    loses = _share_told(forcing.told, forcing) - _share_told(told, forcing)
+    return Read(second if loses <= LOST else first, selects)
+
+
+def _may_be_better(forcing: Forcing) -> bool:
+    """True if a program gives a model's answers and does not follow all its heads."""
+    if _share_told(forcing.told, forcing) < LIKELY:
+        return False
+    shares = [followed.share for followed in forcing.follows()]
+    return any(share is not None and share < ENOUGH for share in shares)
+
+
+def _share_told(told: Answers, forcing: Forcing) -> float:
+    """The share of the model's answers that a program gives."""
+    return float((told == forcing.own)[forcing.sample.asked].mean())
 
 
 def _layer_by_layer(heads: Heads, circuit: Circuit) -> Iterator[list[Expression]]:
