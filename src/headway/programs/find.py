@@ -76,7 +76,7 @@ def read_program(
     if not _may_be_better(forcing):
         return Read(first, selects)
     trials = Trials(forcing)
-    of_trials = Pool(trials, trials.matters, is_ordered)
+    of_trials = Pool(trials, trials.matters, is_ordered, pool)
     for layer in layers:
         of_trials.add_layer(layer)
     second = read(of_trials, trials.answers, trials.weights)

@@ -64,11 +64,20 @@ class Pool:
         scope: of the sequences.
         matters: positions up to the last that is asked.
         ordered: whether tokens have an order.
+        like: another pool of the same heads, whose expressions this one shares.
     """
 
-    def __init__(self, scope: Valued, matters: Array, ordered: bool):
+    def __init__(
+        self,
+        scope: Valued,
+        matters: Array,
+        ordered: bool,
+        like: "Pool | None" = None,
+    ):
         self.scope, self.matters, self.ordered = scope, matters, ordered
         self.variables = list[Variable]()
+        self._by_code: dict[str, Expression] = like._by_code if like else {}
+        self._names: dict[Expression, str] = like._names if like else {}
         self._known = set[tuple[str, bytes]]()
         self.add([TOKEN, PLACE])
 
@@ -86,10 +95,15 @@ class Pool:
             if is_one or key in self._known or expression.price > DEAREST:
                 continue
             self._known.add(key)
-            self.variables.append(Variable(expression, values))
+            code = expression.code(self._names)
+            same = self._by_code.setdefault(code, expression)
+            self.variables.append(Variable(same, values))
 
     def add_layer(self, selects: Iterable[Expression]) -> None:
         """Adds what the heads of a layer bring from below."""
+        selects = list(selects)
+        for select in selects:
+            self._names.setdefault(select, f"select{len(self._names)}")
         below = list(self.variables)
         counted = list(self._conditions())
         counted.sort(key=lambda each: each.price)
