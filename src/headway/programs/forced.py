@@ -63,7 +63,7 @@ class Forcing:
 
     def follows(self) -> list[Followed]:
         """Every head of the circuit, one select after the other."""
-        return [self._followed(group) for group in self.elsewhere.groups]
+        return [self.followed(group) for group in self.elsewhere.groups]
 
     def repairs(self) -> list[Followed]:
         """The answers in which program and model part that become the program's when a
@@ -81,7 +81,7 @@ class Forcing:
             repairs.append(Followed(hard.heads, count, count, share))
         return repairs
 
-    def _followed(self, selects: Sequence[Expression]) -> Followed:
+    def followed(self, selects: Sequence[Expression]) -> Followed:
         """Forces heads that look at the same keys."""
         rounds = list(self.elsewhere.moved(selects, ROUNDS))
         follows = np.concatenate([self._forced(moved) for moved in rounds])

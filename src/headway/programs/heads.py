@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations, islice, permutations
 
 import numpy as np
 
@@ -49,6 +49,9 @@ MOST_MATCHED = 40
 
 MOST_COUNTED = 12
 """Numbers that keys are matched by, those of the lowest heads first."""
+
+MOST_PAIRS = 24
+"""Pairs of values that keys are matched by, the first that serve."""
 
 MOST_PLACES = 3
 """Places that one head looks at, each by itself."""
@@ -231,10 +234,12 @@ class Heads:
         served = list(self._picked(reaching, target))
         if not served:
             served = list(self._picked(self._counted(target), target))
-        if served:
-            rows = target.rows & self.sample.matters
-            return self.swayed.best(served, head_of(target.name), rows)
-        return self._both(reaching, target) or self._held(target)
+        if not served:
+            served = list(islice(self._both(reaching, target), MOST_PAIRS))
+        if not served:
+            return self._held(target)
+        rows = target.rows & self.sample.matters
+        return self.swayed.best(served, head_of(target.name), rows)
 
     def _reaching(self, target: Target) -> Iterator[Expression]:
         """The matches of two values that have all keys of a head among theirs."""
@@ -308,15 +313,15 @@ class Heads:
         served = list(self._picked(held, target))
         return min(served, key=_length) if served else None
 
-    def _both(self, nearly: Sequence[Expression], target: Target) -> Expression | None:
-        """The keys that two values match."""
-        for at, first in enumerate(nearly):
-            for second in nearly[at + 1 :]:
-                parts = (first, second)
-                both = _named("{} & {}", target.name, target.words, parts)
-                if self._serves(both, target):
-                    return self._narrowed(both, target)
-        return None
+    def _both(
+        self, nearly: Sequence[Expression], target: Target
+    ) -> Iterator[Expression]:
+        """The selects of keys that two values match."""
+        for first, second in combinations(nearly, 2):
+            parts = (first, second)
+            both = _named("({} & {})", target.name, target.words, parts)
+            if self._serves(both, target):
+                yield self._narrowed(both, target)
 
     def _serves(self, select: Expression, target: Target) -> bool:
         """True if a select has the keys of a head at all its rows."""

@@ -13,7 +13,7 @@ import torch
 
 from headway.models.tapped import attention_patterns
 from headway.programs.elsewhere import Elsewhere, Moved
-from headway.programs.expressions import Array, Expression, Scope
+from headway.programs.expressions import Array, Expression, Mask, Scope
 from headway.programs.sample import Sample
 from headway.replace.heads import Head
 from headway.replace.patterns import tap_of
@@ -37,13 +37,21 @@ class Sway:
     scope: Scope
     attention: Array
 
-    def overlap(self, select: Expression, head: Head, rows: Array) -> float:
-        """The share of a head's attention that a select tells, at some rows."""
-        keys = self.scope.value(select)[rows]
-        shares = keys / np.maximum(keys.sum(1, keepdims=True), 1)
-        layer, number = head
-        attention = self.attention[:, layer, number][rows]
-        return float(np.minimum(shares, attention).sum(1).mean())
+
+def overlap(keys: Mask, attention: Array, head: Head, rows: Array) -> float:
+    """The share of a head's attention that even attention to keys tells, at some rows.
+
+    Args:
+        keys: of every query.
+        attention: of all heads, [sequence, layer, head, query, key].
+        head: whose attention it is.
+        rows: the queries, [sequence, query].
+    """
+    layer, number = head
+    at_rows = keys[rows]
+    shares = at_rows / np.maximum(at_rows.sum(1, keepdims=True), 1)
+    own = attention[:, layer, number][rows]
+    return float(np.minimum(shares, own).sum(1).mean()) if len(own) else 0.0
 
 
 class Swayed:
@@ -88,7 +96,10 @@ class Swayed:
         if len(by_length) == 1 or not self._sways:
             return by_length[0]
         told = [
-            sum(sway.overlap(select, head, rows) for sway in self._sways)
+            sum(
+                overlap(sway.scope.value(select), sway.attention, head, rows)
+                for sway in self._sways
+            )
             for select in by_length
         ]
         least = max(told) - CLOSE * len(self._sways)
