@@ -5,7 +5,8 @@ tokens with their like, and by size only where the task says that tokens have an
 places with places; counts with counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -131,6 +132,17 @@ class Scope:
         nothing_else = {"__builtins__": {}, "np": np}
         self._names = {**nothing_else, **FUNCTIONS, **frame, **cells}
         self._known = dict[Expression, Array](self.instead)
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Forgets in the end what selects have been valued meanwhile: there may be many
+        that are only tried.
+        """
+        known = set(self._known)
+        yield
+        for expression in set(self._known) - known:
+            if expression.kind == "select":
+                del self._known[expression]
 
     def value(self, expression: Expression) -> Array:
         """A value for every position, or the keys of every query."""

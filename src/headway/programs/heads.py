@@ -6,8 +6,8 @@ from itertools import combinations, islice, permutations
 
 import numpy as np
 
-from headway.programs.expressions import TOKEN, Array, Expression, Mask
-from headway.programs.pool import Pool, Valued, Variable
+from headway.programs.expressions import TOKEN, Array, Expression, Mask, Scope
+from headway.programs.pool import Pool, Variable
 from headway.programs.sample import Sample
 from headway.programs.selects import UnreadError, code_of
 from headway.programs.swayed import Swayed
@@ -89,10 +89,11 @@ class Heads:
     Args:
         sample: sequences.
         circuit: a mechanism for every head.
-        pool: of variables, which grows layer by layer.
+        pool: of variables on the sequences, which grows layer by layer.
         are_numbers: whether tokens may be compared with places and counts.
 
     Attributes:
+        scope: the values of selects.
         unread: heads that no expression stands for, and why.
     """
 
@@ -101,13 +102,9 @@ class Heads:
         self.numeric = (
             ("place", "count", "token") if are_numbers else ("place", "count")
         )
+        self.scope = Scope(sample.inputs, sample.how)
         self.swayed = Swayed(sample)
         self.unread = dict[str, str]()
-
-    @property
-    def scope(self) -> Valued:
-        """The values of expressions."""
-        return self.pool.scope
 
     def layer(self, layer: int) -> list[Expression]:
         """The selects of a layer; heads that look at the same keys share one."""
@@ -282,10 +279,14 @@ class Heads:
     ) -> Iterator[Expression]:
         """The selects that pick the keys of a head from those of others."""
         for matched in matches:
-            for pick in PICKS:
-                picked = _named(pick, target.name, target.words, (matched,))
-                if self._serves(picked, target):
-                    yield self._narrowed(picked, target)
+            with self.scope.trying():
+                picks = [
+                    _named(pick, target.name, target.words, (matched,))
+                    for pick in PICKS
+                ]
+                serving = [pick for pick in picks if self._serves(pick, target)]
+            for select in serving:
+                yield self._narrowed(select, target)
 
     def _held(self, target: Target) -> Expression | None:
         """The keys at which something holds that lower heads tell."""
@@ -318,9 +319,10 @@ class Heads:
     ) -> Iterator[Expression]:
         """The selects of keys that two values match."""
         for first, second in combinations(nearly, 2):
-            parts = (first, second)
-            both = _named("({} & {})", target.name, target.words, parts)
-            if self._serves(both, target):
+            both = _named("({} & {})", target.name, target.words, (first, second))
+            with self.scope.trying():
+                serves = self._serves(both, target)
+            if serves:
                 yield self._narrowed(both, target)
 
     def _serves(self, select: Expression, target: Target) -> bool:

@@ -37,6 +37,12 @@ class Sway:
     scope: Scope
     attention: Array
 
+    def overlap(self, select: Expression, head: Head, rows: Array) -> float:
+        """The share of a head's attention that a select tells, at some rows."""
+        with self.scope.trying():
+            keys = self.scope.value(select)
+            return overlap(keys, self.attention, head, rows)
+
 
 def overlap(keys: Mask, attention: Array, head: Head, rows: Array) -> float:
     """The share of a head's attention that even attention to keys tells, at some rows.
@@ -96,10 +102,7 @@ class Swayed:
         if len(by_length) == 1 or not self._sways:
             return by_length[0]
         told = [
-            sum(
-                overlap(sway.scope.value(select), sway.attention, head, rows)
-                for sway in self._sways
-            )
+            sum(sway.overlap(select, head, rows) for sway in self._sways)
             for select in by_length
         ]
         least = max(told) - CLOSE * len(self._sways)
