@@ -9,7 +9,9 @@ from headway.programs import ProgramHistory, program, program_history
 
 @pytest.fixture(scope="module")
 def judged(solved):
-    return program(solved, circuit=discover(solved, trials=False))
+    model = solved.model()
+    found = discover(model, solved.task, trials=False)
+    return program(model, solved.task, found)
 
 
 def test_every_head_of_a_program_is_dated_over_a_runs_checkpoints(solved, judged):

@@ -46,7 +46,8 @@ def test_a_program_goes_to_a_python_file_in_a_folder(name, allowed, solved, tmp_
 
 
 def test_a_program_that_cannot_be_written_is_told_in_one_line(solved, tmp_path):
-    judged = program(solved.folder, circuit=discover(solved, trials=False))
+    folder = shutil.copytree(solved.folder, tmp_path / "run")
+    judged = program(folder, circuit=discover(folder, trials=False))
     (tmp_path / "p.py").mkdir()
     with pytest.raises(HeadwayError, match=r"cannot write .*p\.py"):
         judged.save(tmp_path / "p.py")

@@ -15,6 +15,7 @@ from headway.fields import Finding
 from headway.find.exhaustive import MinimalCircuits
 from headway.judge.certificate import Certificate
 from headway.judge.discovery import Discovery, standing_of
+from headway.programs.written import WrittenProgram
 from headway.relations.paths import AttentionPath
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head, name_of
@@ -34,10 +35,11 @@ AGAIN: dict[type[Finding], tuple[str, ...]] = {
     Timeline: ("emergence",),
     Dependence: ("depend",),
     Certificate: ("circuit", "--certify"),
+    WrittenProgram: ("circuit", "--program", "program.py"),
 }
 """Kinds of findings about a circuit, with the verb and option that make each again."""
 
-ABOUT_IT = (Timeline, Dependence, Certificate)
+ABOUT_IT = (Timeline, Dependence, Certificate, WrittenProgram)
 """Kinds of findings that are about the circuit that was discovered."""
 
 NAMED = 5
@@ -191,13 +193,14 @@ def circuits_in(finding: Any) -> list[Circuit]:
     """A finding's part on every head of a model; empty if it is on paths alone."""
     if isinstance(finding, MinimalCircuits):
         return [finding.idle]
-    return [finding.circuit] if isinstance(finding, Discovery | Certificate) else []
+    is_of_one = isinstance(finding, Discovery | Certificate | WrittenProgram)
+    return [finding.circuit] if is_of_one else []
 
 
 def paths_in(finding: Any) -> Iterable[AttentionPath]:
     """The paths that a finding is about."""
     match finding:
-        case Discovery() | Certificate():
+        case Discovery() | Certificate() | WrittenProgram():
             return finding.circuit.paths
         case MinimalCircuits():
             chosen = [path for circuit in finding.circuits for path in circuit]

@@ -13,17 +13,20 @@ import numpy as np
 
 from headway.errors import require
 from headway.fields import require_allowed
-from headway.judge.discovery import given_or_own
+from headway.judge.discovery import Discovery, given_or_own
 from headway.programs.expressions import Array, Expression, Scope
 from headway.programs.find import Read, read_program
 from headway.programs.forced import LEAST_ROWS, Followed, Forcing
 from headway.programs.printed import Program
 from headway.programs.sample import Answers, Sample
+from headway.programs.written import WrittenProgram
 from headway.replace.ablation import Bench, heads_of
+from headway.replace.circuit import Circuit
 from headway.replace.subject import Sequences, Subject, studied
 from headway.tasks import Task
 from headway.tasks.base import TokensAre
 from headway.training.files import write_whole
+from headway.training.run import Run
 
 MATCH = 0.95
 """The least share of whole sequences that a program that matches has right."""
@@ -100,9 +103,23 @@ class JudgedProgram:
         """
         write_whole(Path(file), self.program.source)
 
+    def written(self, circuit: Circuit) -> WrittenProgram:
+        """The program as a run's folder keeps it, with the circuit that it is of."""
+        return WrittenProgram(
+            circuit=circuit,
+            code=self.program.text,
+            source=self.program.source,
+            verdict=self.verdict,
+            is_models=self.does_match and self.does_follow,
+            measured=self._measured(),
+        )
+
     def __str__(self):
-        matches = f"matches {self.matches:.3f} of {self.sequences} sequences"
-        lines = [self.program.text, "", self.verdict, matches]
+        return "\n".join([self.program.text, "", self.verdict, *self._measured()])
+
+    def _measured(self) -> list[str]:
+        """Lines on how often it matches, which heads it follows, and what is spare."""
+        lines = [f"matches {self.matches:.3f} of {self.sequences} sequences"]
         for followed in self.follows:
             names = " ".join(followed.heads)
             share = f"hardly an answer moves ({followed.moved})"
@@ -120,7 +137,7 @@ class JudgedProgram:
             lines.append(f"spare lines: {', '.join(self.spare)}")
         for name, relation in self.program.unread.items():
             lines.append(f"not read: {name} {relation}")
-        return "\n".join(lines)
+        return lines
 
 
 def program(
@@ -133,6 +150,9 @@ def program(
     seed: int | None = None,
 ) -> JudgedProgram:
     """Turns a circuit into a program that runs without the model.
+
+    Given a run, leaves it in its `program.json`, unless its `circuit.json` holds
+    another circuit.
 
         found = discover(run)
         print(program(run, circuit=found))
@@ -152,7 +172,7 @@ def program(
     """
     require_allowed("sequences", sequences, Sequences)
     require_allowed("tokens_are", tokens_are, TokensAre | None)
-    with studied(model, task, seed=seed, writes=False) as subject:
+    with studied(model, task, seed=seed) as subject:
         given, ablation = given_or_own(circuit, subject.run)
         allowed = "of every head of the model"
         has_all = set(given.mechanisms) == {*heads_of(subject.model)}
@@ -164,7 +184,17 @@ def program(
         tokens_are = tokens_are or subject.task.tokens_are
         title = f"A program of a model: {subject.task.title}."
         read = read_program(found_on, given, tokens_are, title)
-        return judged(read, fresh, subject.seed)
+        found = judged(read, fresh, subject.seed)
+        if subject.run is not None:
+            _keep(found.written(given), subject.run)
+        return found
+
+
+def _keep(written: WrittenProgram, run: Run) -> None:
+    """Leaves a program in a run's folder, unless that holds another circuit."""
+    discovery = run.load(Discovery)
+    if discovery is None or written.is_of(discovery):
+        run.save(written)
 
 
 def _drawn(

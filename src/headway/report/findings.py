@@ -17,6 +17,7 @@ from headway.judge import THRESHOLD, Certificate, Discovery
 from headway.judge.discovery import Refusal
 from headway.judge.flows import least_layers
 from headway.models import TransformerConfig
+from headway.programs.written import WrittenProgram
 from headway.relations.paths import AttentionPath as AttentionPath
 from headway.replace import Head
 from headway.report.labels import typeset
@@ -74,6 +75,7 @@ class Findings:
         checkpoints: the steps whose weights are kept.
         dependence: which paths depend on which, if that was measured.
         certificate: that of the circuit, if it was asked for.
+        program: that of the circuit, if it was asked for.
         name: of the folder, perhaps with those above it.
     """
 
@@ -87,6 +89,7 @@ class Findings:
     checkpoints: list[int]
     dependence: Dependence | None = None
     certificate: Certificate | None = None
+    program: WrittenProgram | None = None
     name: str = ""
 
     @classmethod
@@ -116,6 +119,7 @@ class Findings:
             checkpoints=run.checkpoint_steps(),
             dependence=findings[Dependence],
             certificate=findings[Certificate],
+            program=findings[WrittenProgram],
             name=name or run.folder.name,
         )
 

@@ -86,6 +86,7 @@ def run_page(
         attention=shown.attention,
         grids=grids(findings),
         verdicts=verdicts_of(findings),
+        program=_program(findings),
         evidence=evidence(findings),
         heads=heads(findings),
         stream=stream(findings),
@@ -192,6 +193,19 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
     return shown
 
 
+def _program(findings: Findings) -> schema.Program | None:
+    kept = findings.program
+    if kept is None:
+        return None
+    return schema.Program(
+        verdict=kept.verdict,
+        holds=kept.is_models,
+        code=kept.code,
+        measured=kept.measured,
+        source=kept.source,
+    )
+
+
 def details(findings: Findings) -> Iterator[Section]:
     """The whole of the evidence, as the terminal prints it; verdicts are not
     repeated.
@@ -232,6 +246,8 @@ def _again(findings: Findings, versions: dict[str, str]) -> Iterator[str]:
     if no_circuit(findings.run) is None:
         yield command("circuit", folder)
         yield command("emergence", folder)
+        if findings.program is not None:
+            yield command("circuit", folder, "--program", "program.py")
     yield command("report", folder)
     if not isinstance(config.training, Elsewhere):
         yield "\n# in Python, in the run's folder, to train it again:"

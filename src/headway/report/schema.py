@@ -51,6 +51,17 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program that gives the model's answers without it."""
+
+    verdict: str  #: on it, in words
+    holds: bool  #: whether it matches and follows the model
+    code: str  #: its lines
+    measured: list[str]  #: how often it matches, and which heads it follows
+    source: str  #: its file, in Python
+
+
+@dataclass(frozen=True)
 class Curve:
     """Something that is measured through training."""
 
@@ -271,6 +282,7 @@ class RunPage(PageBase):
     attention: Attention | None  #: of heads on them; None if there is none to show
     grids: list[Grid]  #: what heads that attend by table look at
     verdicts: list[Verdict]  #: on the circuit
+    program: Program | None  #: of the circuit; None if it was not asked for
     evidence: Table | None  #: what every path is needed for, a row per path
     heads: Table | None  #: what every head does
     #: the symbols at every place after every layer, if heads copy all that they find;

@@ -8,6 +8,7 @@ checkpoints/step_0000400.safetensors
                     the weights, as training went on
 state.safetensors   weights and optimisers, from which a killed run resumes
 circuit.json  circuits.json  emergence.json  dependence.json  certificate.json
+program.json
 refused.json        found out later
 figures/  report.html
                     drawings of it
@@ -67,6 +68,7 @@ FINDINGS = {
     "circuits.json": "headway.find.exhaustive:MinimalCircuits",
     "emergence.json": "headway.dynamics.emergence:Timeline",
     "dependence.json": "headway.dynamics.dependence:Dependence",
+    "program.json": "headway.programs.written:WrittenProgram",
     "certificate.json": "headway.judge.certificate:Certificate",
     "refused.json": "headway.judge.discovery:Refusal",
 }

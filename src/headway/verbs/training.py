@@ -6,11 +6,16 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
 from headway.reading import is_folder
 from headway.verbs import opened, require_runs
+
+if TYPE_CHECKING:
+    from headway.judge import Discovery
+    from headway.programs import JudgedProgram
+    from headway.training import Run
 
 MOST = 5_000
 """The most sets of paths that the demo judges: some seconds."""
@@ -41,13 +46,26 @@ def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
     timeline = emergence(run, discovery)
     print("searching for other circuits …")
     every = every_circuit(run, most=MOST)
+    print("reading its program …")
+    judged = _program_of(run, discovery)
     print("drawing the report …")
     page = write_report(run)
     figures_if_possible(run)
     seconds = time.perf_counter() - started
+    print("", judged, "", sep="\n")
     terminal.print_summary(
         run, discovery, timeline, every, page, seconds, peak_memory()
     )
+
+
+def _program_of(run: "Run", discovery: "Discovery") -> "JudgedProgram | str":
+    """The program of a run, or why its task has none."""
+    from headway.programs import program
+
+    try:
+        return program(run, circuit=discovery)
+    except HeadwayError as error:
+        return f"no program: {error}"
 
 
 def peak_memory() -> float:
