@@ -23,6 +23,7 @@ from headway.fields import Finding, NotBelowZero, NotNegative, require_allowed
 from headway.judge.discovery import Discovery, given_or_own, missing, standing_of
 from headway.late import Shown
 from headway.models import attention_patterns
+from headway.progress import watched
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit
@@ -42,6 +43,9 @@ EMERGES_AT = 0.5
 
 MATTERS = 0.02
 """The least rise of the loss, at some checkpoint, of a path that is needed."""
+
+DATED = "dated {} of {} checkpoints".format
+"""The line that tells how far it is."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ def emergence(
     *,
     sequences: int = 32,
     seed: int | None = None,
-    watch: Callable[[int, int], None] = lambda *_: None,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Timeline:
     """Dates every path of a circuit over the checkpoints of a model.
 
@@ -152,7 +156,8 @@ def emergence(
         sequences: how many held-out sequences to average over (the paper's 32): at
             least 1.
         seed: of the held-out sequences; by default the run's, or 0.
-        watch: called with how many checkpoints are done, and of how many.
+        watch: called with how many checkpoints are done, and of how many; by default a
+            line tells it on a terminal or in a notebook.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model
@@ -168,11 +173,16 @@ def emergence(
         require(
             fits, "checkpoints", run, "models by their steps, whole numbers from 0 on"
         )
-        return _dated(
-            sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch
-        )
+        with watched(watch, DATED) as told:
+            return _dated(
+                sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, told
+            )
     require(task is None, "task", task, "None, as the run has its own")
-    with run.writing(Timeline.FILE), run.computing():
+    with (
+        run.writing(Timeline.FILE),
+        run.computing(),
+        watched(watch, DATED) as told,
+    ):
         steps = run.checkpoint_steps()
         if not steps:
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
@@ -181,7 +191,7 @@ def emergence(
         task = run.task
         learnt = hop_steps(run.metrics(), task.hops)
         timeline = _dated(
-            steps, run.model, task, circuit, sequences, seed, watch, learnt, run.config
+            steps, run.model, task, circuit, sequences, seed, told, learnt, run.config
         )
         discovery = run.load(Discovery)
         if discovery is None or timeline.is_of(discovery):

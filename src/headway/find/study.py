@@ -27,6 +27,7 @@ from headway.judge.looks import MOST_IDLE, Look, looks
 from headway.judge.looks import SEQUENCES as LOOKED_AT
 from headway.judge.verdict import LIMIT
 from headway.judge.yardstick import NoCircuitError, Yardstick, own_loss
+from headway.progress import watched
 from headway.replace.ablation import Bench
 from headway.replace.ablation import workers as threads
 from headway.replace.circuit import Circuit, jaccard
@@ -64,7 +65,7 @@ def discover(
     trials: bool = True,
     workers: int | None = None,
     seed: int | None = None,
-    watch: Callable[[float], None] = lambda _: None,
+    watch: Callable[[float], None] | None = None,
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and the evidence.
 
@@ -106,7 +107,7 @@ def discover(
             not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called every second with the cost so far, in forward passes over
-            `sequences`.
+            `sequences`; by default a line tells it on a terminal or in a notebook.
 
     Raises:
         HeadwayError: if the model's own loss is not below the threshold: then it has
@@ -129,18 +130,20 @@ def discover(
         candidate_attention=candidate_attention,
         trials=trials,
         workers=workers,
-        watch=watch,
     )
     asked = options.asked
     if circuit is not None:
         asked = {"circuit": _file_of(circuit), **asked}
-    with studied(model, task, step, seed) as subject:
+    with (
+        studied(model, task, step, seed) as subject,
+        watched(watch, "{:,.0f} forward passes".format) as told,
+    ):
         run = subject.run
         file = None if run is None else circuit_file(run, step, given)
         if run is not None and file != "circuit.json" and step is not None:
             asked["step"] = step
         try:
-            discovery = _discovered(subject, options, given)
+            discovery = _discovered(subject, options, given, told)
         except NoCircuitError as error:
             if run is not None and file == "circuit.json":
                 run.save(Refusal(str(error)))
@@ -179,7 +182,6 @@ class Options:
     candidate_attention: Sequence[float]
     trials: bool
     workers: int | None
-    watch: Callable[[float], None]
 
     @property
     def asked(self) -> dict[str, int | float | str]:
@@ -222,7 +224,10 @@ class Attempt:
 
 
 def _discovered(
-    subject: Subject, options: Options, circuit: Circuit | None
+    subject: Subject,
+    options: Options,
+    circuit: Circuit | None,
+    watch: Callable[[float], None],
 ) -> Discovery:
     """The circuit of an open subject, or a given one, with its evidence."""
     way = way_for(
@@ -234,7 +239,7 @@ def _discovered(
     # do.
     is_asked_for = options.way is not None or options.ablation is not None
     may_read_blind = isinstance(way, Told) and not is_asked_for
-    study = _Study(subject, options)
+    study = _Study(subject, options, watch)
     return study.discovery(way, options.ablation, may_read_blind)
 
 
@@ -244,15 +249,19 @@ class _Study:
     Attributes:
         subject: the model and its task.
         options: how to go about it.
+        watch: that is told what it has cost.
         benches: one for every sample and fill of rows.
         named: these by their fill and the purpose of their sample.
         known: what benches of a sample know of the model, by its purpose.
         work: threads that may call the model, while it is entered.
     """
 
-    def __init__(self, subject: Subject, options: Options):
+    def __init__(
+        self, subject: Subject, options: Options, watch: Callable[[float], None]
+    ):
         self.subject = subject
         self.options = options
+        self.watch = watch
         self.benches = list[Bench]()
         self.named = dict[tuple[str, str], Bench]()
         self.known = defaultdict[str, dict[Hashable, Any]](dict)
@@ -427,7 +436,7 @@ class _Study:
     def waited(self, future: Future[Any]) -> Any:
         """The result of some work; who watches is told what it costs meanwhile."""
         while wait([future], 1.0).not_done:
-            self.options.watch(self.forwards)
+            self.watch(self.forwards)
         return future.result()
 
 

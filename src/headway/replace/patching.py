@@ -5,7 +5,7 @@ positions. So the effect of patching a part tells what the part carries. (Residu
 streams are patched by the hooks of a `Transformer`.)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
+from headway.progress import watched
 from headway.relations.paths import AttentionPath
 from headway.replace.exchange import (
     OWN,
@@ -108,6 +109,8 @@ def patch_all(
     clean: Batch,
     corrupted: Batch,
     at: Literal["paths", "heads"] | Iterable[Site | str],
+    *,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Effects:
     """The effects of patching single sites on the loss by hop (see `patch`).
 
@@ -115,6 +118,8 @@ def patch_all(
         at: the sites, such as `found.circuit.paths`; or all `heads`, or all `paths`
             that circuits may use, but those whose relation leads elsewhere in the
             corrupted sequences.
+        watch: called with how many sites are patched, and of how many; by default a
+            line tells it on a terminal or in a notebook.
 
     Raises:
         HeadwayError: as `patch`; or if the loss of either run is no number.
@@ -127,8 +132,13 @@ def patch_all(
     _require_numbers("clean", own, task.hops)
     _require_numbers("corrupted", theirs, task.hops)
     changes = [patching.change(site) for site in sites]
-    patched = torch.stack([*map(patching.losses, exchange.outputs(changes))])
-    return Effects(sites, task.hops, clean=own, corrupted=theirs, patched=patched)
+    patched = list[Tensor]()
+    with watched(watch, "patched {} of {} sites".format) as told:
+        for outputs in exchange.outputs(changes):
+            patched.append(patching.losses(outputs))
+            told(len(patched), len(sites))
+    losses = torch.stack(patched)
+    return Effects(sites, task.hops, clean=own, corrupted=theirs, patched=losses)
 
 
 def _require_numbers(

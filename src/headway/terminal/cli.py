@@ -19,7 +19,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from headway import userfile
 from headway.errors import HeadwayError, nearest
-from headway.terminal.output import screen_on
+from headway.screen import screen_on
 from headway.text import command, width, wrapped
 from headway.verbs.listing import VERBS, function_of, usage
 from headway.version import __version__

@@ -8,8 +8,9 @@ from rich.text import Text
 
 from headway.replace.circuit import Comparison
 from headway.replace.heads import name_of
+from headway.screen import console
 from headway.sweeps import Board, table
-from headway.terminal.base import columns, console
+from headway.terminal.base import columns
 from headway.text import counted, duration, rounded
 
 MOST = 100

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from headway import text
 from headway.errors import HeadwayError
-from headway.terminal.base import columns, console
+from headway.screen import console
+from headway.terminal.base import columns
 from headway.text import ranges
 from headway.theory import (
     Flow,
