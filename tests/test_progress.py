@@ -26,7 +26,7 @@ def calls(run):
     found = discover(model, task, sequences=8, trials=False, watch=lambda _: None)
     models = {step: run.model(step) for step in run.checkpoint_steps()[-2:]}
     return {
-        "2 of 2 checkpoints": lambda **watch: emergence(
+        "1 of 2 checkpoints": lambda **watch: emergence(
             models, found, task, sequences=8, **watch
         ),
         "1 of 2 sites": lambda **watch: patch_all(

@@ -1,9 +1,12 @@
 """Prompts on a local model: the gap, the circuit that closes it, and what its parts
 do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from torch import nn
 
 from headway import Prompts, discover
 from headway.errors import HeadwayError
@@ -117,6 +120,35 @@ def study_prompts(
         HeadwayError: if the model does not know the answers, or there is no circuit to
             find.
     """
+    with _answering_alone(model.model, task):
+        return _study(model, task, sequences, seed, say, watch)
+
+
+@contextmanager
+def _answering_alone(module: nn.Module, task: Prompts) -> Iterator[None]:
+    """Has a model of Transformers compute logits where texts end, and not before."""
+    lengths = [len(prompt.clean) for prompt in task.prompts]
+    kept = {"logits_to_keep": max(lengths) - min(lengths) + 1}
+
+    def keep(_: nn.Module, args: Any, options: dict[str, Any]) -> Any:
+        return args, {**options, **kept}
+
+    hook = module.register_forward_pre_hook(keep, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _study(
+    model: LocalModel,
+    task: Prompts,
+    sequences: int,
+    seed: int,
+    say: Say,
+    watch: Callable[[float], None],
+) -> PromptStudy:
+    """The study of some prompts (see `study_prompts`)."""
     tapped = with_tap(model.model, task)  # once, as that takes passes, too
     gap = gap_of(tapped, task, sequences, seed)
     say(str(gap))

@@ -44,7 +44,8 @@ def test_the_verb_says_what_there_is_to_explain_and_leaves_all_of_it(
     assert "direct effect on" in shown
     found = read_json(out)
     assert found["file"] == "own.toml"
-    assert set(found) == {"model", "file", "gap", "kept", "circuit", "cuts", "direct"}
+    parts = {"gap", "kept", "circuit", "cuts", "others", "direct"}
+    assert set(found) == {"model", "file", *parts}
     assert found["gap"]["pairs"] == 8
     named = {
         head
@@ -52,6 +53,10 @@ def test_the_verb_says_what_there_is_to_explain_and_leaves_all_of_it(
         if does != "exchanged"
     }
     assert {cut["head"] for cut in found["cuts"]} == named
+    others = {cut["head"] for cut in found["others"]}
+    assert others
+    assert not others & named
+    assert "likeliest heads beside the circuit" in " ".join(shown.split())
 
 
 def test_what_cannot_be_is_refused_in_one_line(folder, file, tmp_path):
