@@ -1,7 +1,10 @@
 """Progress of what is called from Python: where somebody sees it, and nowhere else."""
 
 import io
+import re
 import sys
+from concurrent.futures import wait
+from functools import partial
 from shutil import copytree
 
 import pytest
@@ -56,12 +59,15 @@ def test_a_terminal_is_told_how_far_it_is(verbs, monkeypatch):
         assert words in page.getvalue()
 
 
-def test_a_search_tells_its_passes(monkeypatch):
+def test_a_search_tells_its_passes(solved, monkeypatch):
     page = Terminal()
-    monkeypatch.setattr(sys, "stdout", page)
-    with watched(None, "{:,.0f} forward passes".format) as told:
-        told(1234.4)
-    assert "1,234 forward passes" in page.getvalue()
+    model = solved.model(solved.checkpoint_steps()[-1])
+    soon = partial(wait, timeout=0.001)
+    monkeypatch.setattr("headway.find.study.wait", lambda futures, _: soon(futures))
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", page)
+        discover(model, solved.task, sequences=8, trials=False)
+    assert re.search(r"\d+ forward passes", page.getvalue())
 
 
 def test_a_watch_of_ones_own_is_called_instead(verbs, monkeypatch):

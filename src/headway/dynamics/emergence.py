@@ -23,7 +23,6 @@ from headway.fields import Finding, NotBelowZero, NotNegative, require_allowed
 from headway.judge.discovery import Discovery, given_or_own, missing, standing_of
 from headway.late import Shown
 from headway.models import attention_patterns
-from headway.progress import watched
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit
@@ -43,9 +42,6 @@ EMERGES_AT = 0.5
 
 MATTERS = 0.02
 """The least rise of the loss, at some checkpoint, of a path that is needed."""
-
-DATED = "dated {} of {} checkpoints".format
-"""The line that tells how far it is."""
 
 
 @dataclass(frozen=True)
@@ -173,16 +169,11 @@ def emergence(
         require(
             fits, "checkpoints", run, "models by their steps, whole numbers from 0 on"
         )
-        with watched(watch, DATED) as told:
-            return _dated(
-                sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, told
-            )
+        return _dated(
+            sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch
+        )
     require(task is None, "task", task, "None, as the run has its own")
-    with (
-        run.writing(Timeline.FILE),
-        run.computing(),
-        watched(watch, DATED) as told,
-    ):
+    with run.writing(Timeline.FILE), run.computing():
         steps = run.checkpoint_steps()
         if not steps:
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
@@ -191,7 +182,7 @@ def emergence(
         task = run.task
         learnt = hop_steps(run.metrics(), task.hops)
         timeline = _dated(
-            steps, run.model, task, circuit, sequences, seed, told, learnt, run.config
+            steps, run.model, task, circuit, sequences, seed, watch, learnt, run.config
         )
         discovery = run.load(Discovery)
         if discovery is None or timeline.is_of(discovery):
@@ -207,7 +198,7 @@ def _dated(
     circuit: Circuit,
     sequences: int,
     seed: int,
-    watch: Callable[[int, int], None],
+    watch: Callable[[int, int], None] | None,
     learnt: dict[str, float | None] | None = None,
     trained_by: RunConfig | None = None,
 ) -> Timeline:
@@ -216,6 +207,8 @@ def _dated(
     `learnt` has the step of every hop, and `trained_by` the config of the run, if they
     are known.
     """
+    from headway.progress import watched
+
     last = with_tap(load(steps[-1]), task)
     batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in circuit.paths]
@@ -224,11 +217,12 @@ def _dated(
         rows = measured_weights(last, task, batch, circuit.useful_heads)
     losses = list[list[float]]()
     attention = list[list[float]]()
-    for step in steps:
-        bench = Bench(with_tap(load(step), task), task, batch)
-        losses.append(bench.losses([{}, *cut]))
-        attention.append(_attention_along(bench, circuit.paths, rows))
-        watch(len(losses), len(steps))
+    with watched(watch, "dated {} of {} checkpoints".format) as told:
+        for step in steps:
+            bench = Bench(with_tap(load(step), task), task, batch)
+            losses.append(bench.losses([{}, *cut]))
+            attention.append(_attention_along(bench, circuit.paths, rows))
+            told(len(losses), len(steps))
     whole, *without = map(list, zip(*losses, strict=True))
     curves = zip(circuit.paths, zip(*attention, strict=True), without, strict=True)
     histories = [_history(steps, whole, *curve) for curve in curves]

@@ -90,25 +90,40 @@ class _Search:
         """
         cuts = self.cuts_alone()
         order = [cut.head for cut in cuts]
-        groups = [order[:count] for count in range(1, min(MOST, len(order)) + 1)]
-        losses = self.bench.losses([self.whole(heads) for heads in groups])
         drops = dict[int, float]()
-        for heads, loss in zip(groups, losses, strict=True):
-            if loss < self.limit:
-                drops[len(heads)] = _drop_behind(len(heads), cuts)
+        for count in self.serving(order[:MOST]):
+            drops[count] = _drop_behind(count, cuts)
         if not drops:
             return []
         large = [count for count in drops if drops[count] <= DROP]
-        count = min(large) if large else min(drops, key=drops.__getitem__)
-        return order[:count]
+        best = min(drops, key=drops.__getitem__)
+        if large:
+            best = min(large)
+        return order[:best]
+
+    def serving(self, order: Sequence[Head]) -> list[int]:
+        """The numbers of first heads that keep the loss below the limit."""
+        counts = range(1, len(order) + 1)
+        groups = [self.whole(order[:count]) for count in counts]
+        losses = self.bench.losses(groups)
+        serving = list[int]()
+        for count, loss in zip(counts, losses, strict=True):
+            if loss < self.limit:
+                serving.append(count)
+        return serving
 
     def cuts_alone(self) -> list[HeadCut]:
         """The work of heads in the model as it is, the most first, be it for or against
         the answer.
         """
-        sizes = {head: cells.sum().item() for head, cells in self.by_head.items()}
-        likely = {*_largest(sizes), *likely_heads(self.bench)}
-        cuts = cuts_of(self.bench, sorted(likely))
+        sizes = dict[Head, float]()
+        for head, cells in self.by_head.items():
+            whole = cells.sum()
+            sizes[head] = whole.item()
+        likely = set(_largest(sizes))
+        likely |= set(likely_heads(self.bench))
+        heads = sorted(likely)
+        cuts = cuts_of(self.bench, heads)
         return sorted(cuts, key=lambda cut: -abs(cut.lost))
 
     def needed_heads(self) -> list[Head]:
@@ -248,7 +263,9 @@ def likely_heads(bench: ExchangedBench) -> list[Head]:
     effects = bench.effects_alone()
     sizes = dict[Head, float]()
     for layer, head in bench.heads:
-        sizes[layer, head] = effects[layer, :, head].sum().item()
+        of_head = effects[layer, :, head]
+        whole = of_head.sum()
+        sizes[layer, head] = whole.item()
     return _largest(sizes)
 
 
@@ -262,5 +279,8 @@ def _drop_behind(count: int, cuts: Sequence[HeadCut]) -> float:
     """The work of the head behind the first ones, as a share of the last of these."""
     if count >= len(cuts):
         return 0.0
-    last = abs(cuts[count - 1].lost)
-    return abs(cuts[count].lost) / last if last else 1.0
+    last = cuts[count - 1].lost
+    behind = cuts[count].lost
+    if last == 0:
+        return 1.0
+    return abs(behind / last)

@@ -27,7 +27,6 @@ from headway.judge.looks import MOST_IDLE, Look, looks
 from headway.judge.looks import SEQUENCES as LOOKED_AT
 from headway.judge.verdict import LIMIT
 from headway.judge.yardstick import NoCircuitError, Yardstick, own_loss
-from headway.progress import watched
 from headway.replace.ablation import Bench
 from headway.replace.ablation import workers as threads
 from headway.replace.circuit import Circuit, jaccard
@@ -130,20 +129,18 @@ def discover(
         candidate_attention=candidate_attention,
         trials=trials,
         workers=workers,
+        watch=watch,
     )
     asked = options.asked
     if circuit is not None:
         asked = {"circuit": _file_of(circuit), **asked}
-    with (
-        studied(model, task, step, seed) as subject,
-        watched(watch, "{:,.0f} forward passes".format) as told,
-    ):
+    with studied(model, task, step, seed) as subject:
         run = subject.run
         file = None if run is None else circuit_file(run, step, given)
         if run is not None and file != "circuit.json" and step is not None:
             asked["step"] = step
         try:
-            discovery = _discovered(subject, options, given, told)
+            discovery = _discovered(subject, options, given)
         except NoCircuitError as error:
             if run is not None and file == "circuit.json":
                 run.save(Refusal(str(error)))
@@ -182,6 +179,7 @@ class Options:
     candidate_attention: Sequence[float]
     trials: bool
     workers: int | None
+    watch: Callable[[float], None] | None
 
     @property
     def asked(self) -> dict[str, int | float | str]:
@@ -224,12 +222,11 @@ class Attempt:
 
 
 def _discovered(
-    subject: Subject,
-    options: Options,
-    circuit: Circuit | None,
-    watch: Callable[[float], None],
+    subject: Subject, options: Options, circuit: Circuit | None
 ) -> Discovery:
     """The circuit of an open subject, or a given one, with its evidence."""
+    from headway.progress import watched
+
     way = way_for(
         subject.task, options.way, candidate_attention=options.candidate_attention
     )
@@ -239,8 +236,9 @@ def _discovered(
     # do.
     is_asked_for = options.way is not None or options.ablation is not None
     may_read_blind = isinstance(way, Told) and not is_asked_for
-    study = _Study(subject, options, watch)
-    return study.discovery(way, options.ablation, may_read_blind)
+    with watched(options.watch, "{:,.0f} forward passes".format) as told:
+        study = _Study(subject, options, told)
+        return study.discovery(way, options.ablation, may_read_blind)
 
 
 class _Study:

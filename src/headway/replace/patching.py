@@ -14,7 +14,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
-from headway.progress import watched
 from headway.relations.paths import AttentionPath
 from headway.replace.exchange import (
     OWN,
@@ -124,6 +123,8 @@ def patch_all(
     Raises:
         HeadwayError: as `patch`; or if the loss of either run is no number.
     """
+    from headway.progress import watched
+
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
     exchange = patching.exchange
@@ -137,8 +138,7 @@ def patch_all(
         for outputs in exchange.outputs(changes):
             patched.append(patching.losses(outputs))
             told(len(patched), len(sites))
-    losses = torch.stack(patched)
-    return Effects(sites, task.hops, clean=own, corrupted=theirs, patched=losses)
+    return Effects(sites, task.hops, own, theirs, torch.stack(patched))
 
 
 def _require_numbers(

@@ -284,5 +284,6 @@ def print_fields(words: Sequence[str]) -> None:
 
 def _print_field(name: str, kind: str, use: str) -> None:
     """Prints a field, perhaps with its value, and what it is for below."""
-    print(*wrapped(f"{name}  ({kind})", "  ", "      "), sep="\n")
+    named_kind = f"{name}  ({kind})"
+    print(*wrapped(named_kind, "  ", "      "), sep="\n")
     print(*wrapped(use, "      ", "      "), sep="\n")

@@ -83,11 +83,11 @@ class Progress:
     def _drawn_curves(self) -> Iterator[str]:
         """A line for every curve: its name, the curve, its last loss."""
         for name, curve in self.curves.items():
-            heights = [
-                1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve
-            ]
+            depths = [math.log(max(loss, FLOOR)) for loss in curve]
+            heights = [1 - depth / math.log(FLOOR) for depth in depths]
             drawn = sparkline(heights, 52)
-            yield f"{name:>4} {drawn} {rounded(curve[-1])}"
+            last = rounded(curve[-1])
+            yield f"{name:>4} {drawn} {last}"
 
 
 @contextmanager
@@ -103,7 +103,8 @@ def following() -> Iterator[SweepWatch]:
                 before = [
                     f"{count} {state} before" for state, count in board.before.items()
                 ]
-                print(", ".join([counted(len(board.runs), "run"), *before]))
+                runs = counted(len(board.runs), "run")
+                print(", ".join([runs, *before]))
             if name is not None and board.runs[name].state != "running":
                 print(ended_line(board, name))
             elif board.named("running"):
@@ -134,7 +135,8 @@ def running_line(board: Board) -> str:
     steps = list[str]()
     for name in running[:4]:
         step = board.runs[name].step
-        steps.append(f"{name} step {step}/{board.steps[name]}")
+        last = board.steps[name]
+        steps.append(f"{name} step {step}/{last}")
     line = f"… {', '.join(steps)}"
     more = len(running) - len(steps)
     if more:

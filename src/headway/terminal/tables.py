@@ -94,7 +94,8 @@ def print_sweep(board: Board, folder: Path) -> None:
     recorded = {row["name"] for row in rows if row["status"] == "failed"}
     for name in board.named("failed"):
         if name not in recorded:
-            console().print(f"{name}: {board.runs[name].message} (not recorded)")
+            message = board.runs[name].message
+            console().print(f"{name}: {message} (not recorded)")
     ends = f"{len(board.named('done'))} done"
     if failed := board.named("failed"):
         ends += f", {len(failed)} failed"

@@ -59,7 +59,8 @@ class PromptStudy:
         return sorted(above, key=lambda cut: -abs(cut.lost))
 
     def __str__(self):
-        cuts = "\n".join(f"  {cut}" for cut in self.cuts)
+        lines = [f"  {cut}" for cut in self.cuts]
+        cuts = "\n".join(lines)
         title = f"what of the {self.gap.metric} is lost without a head (95 %)"
         beside = "\n".join(wrapped(self._beside))
         parts = f"{title}\n{cuts}\n{beside}"
@@ -72,9 +73,13 @@ class PromptStudy:
         above = self.above
         if not above:
             return f"{tried} none does more than the least of these"
-        shown = ", ".join(map(str, above[:SHOWN]))
-        more = f", and {len(above) - SHOWN} more" if len(above) > SHOWN else ""
-        return f"{tried} {len(above)} do more than the least of these: {shown}{more}"
+        count = len(above)
+        first = map(str, above[:SHOWN])
+        shown = ", ".join(first)
+        more = ""
+        if count > SHOWN:
+            more = f", and {count - SHOWN} more"
+        return f"{tried} {count} do more than the least of these: {shown}{more}"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -90,7 +95,12 @@ class PromptStudy:
 
 def _written(cuts: Iterable[HeadCut]) -> list[dict[str, Any]]:
     """The work of heads as JSON data."""
-    return [{**asdict(cut), "head": name_of(cut.head)} for cut in cuts]
+    written = list[dict[str, Any]]()
+    for cut in cuts:
+        name = name_of(cut.head)
+        data = asdict(cut)
+        written.append({**data, "head": name})
+    return written
 
 
 def prompts_of(model: LocalModel, pairs: Iterable[Any], **options: Any) -> Prompts:
@@ -128,7 +138,9 @@ def study_prompts(
 def _answering_alone(module: nn.Module, task: Prompts) -> Iterator[None]:
     """Has a model of Transformers compute logits where texts end, and not before."""
     lengths = [len(prompt.clean) for prompt in task.prompts]
-    kept = {"logits_to_keep": max(lengths) - min(lengths) + 1}
+    longest = max(lengths)
+    shortest = min(lengths)
+    kept = {"logits_to_keep": longest - shortest + 1}
 
     def keep(_: nn.Module, args: Any, options: dict[str, Any]) -> Any:
         return args, {**options, **kept}
