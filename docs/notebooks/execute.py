@@ -55,7 +55,9 @@ def executed(path: Path) -> nbformat.NotebookNode:
 
 def is_progress(output: nbformat.NotebookNode) -> bool:
     """Tell whether an output is the place of a line that told how far the work was."""
-    return output.get("data", {}) == {"text/plain": "Output()"}
+    data = output.get("data", {})
+    is_empty = data.get("text/plain") == ""
+    return is_empty or data == {"text/plain": "Output()"}
 
 
 def main(names: list[str]) -> None:
