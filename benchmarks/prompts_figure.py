@@ -43,19 +43,20 @@ def draw(axes: Axes, row: dict[str, Any]) -> None:
 
 
 @styled
-def figure_of(rows: list[list[dict[str, Any]]]) -> Figure:
+def figure_of(studied: list[dict[str, dict[str, Any]]]) -> Figure:
     """The figure: a column for every file, a row for every behaviour."""
-    most = max(map(len, rows))
-    figure = Figure(figsize=(TEXT_WIDTH * len(rows) / 1.5, HEIGHT * most))
-    places = figure.subplots(most, len(rows), squeeze=False)
-    for column, studied in enumerate(rows):
-        for line in range(most):
+    behaviours = list(dict.fromkeys(name for rows in studied for name in rows))
+    size = (TEXT_WIDTH * len(studied) / 1.5, HEIGHT * len(behaviours))
+    figure = Figure(figsize=size)
+    places = figure.subplots(len(behaviours), len(studied), squeeze=False)
+    for column, rows in enumerate(studied):
+        for line, behaviour in enumerate(behaviours):
             axes = places[line][column]
-            if line < len(studied):
-                draw(axes, studied[line])
+            if behaviour in rows:
+                draw(axes, rows[behaviour])
             else:
                 axes.set_axis_off()
-        places[0][column].set_ylabel("logit difference lost")
+    places[0][0].set_ylabel("logit difference lost")
     figure.tight_layout()
     return figure
 
@@ -63,11 +64,12 @@ def figure_of(rows: list[list[dict[str, Any]]]) -> Figure:
 def main() -> None:
     """Draw the figure."""
     asked = options(__doc__, files=[Path])
-    rows = list[list[dict[str, Any]]]()
+    studied = list[dict[str, dict[str, Any]]]()
     for file in asked.files:
         found = json.loads(file.read_text("utf-8"))["found"]
-        rows.append([row for row in found if "cuts" in row])
-    figure_of(rows).savefig(asked.out, dpi=130)
+        rows = {row["behaviour"]: row for row in found if "cuts" in row}
+        studied.append(rows)
+    figure_of(studied).savefig(asked.out, dpi=130)
 
 
 if __name__ == "__main__":
