@@ -120,7 +120,7 @@ CAPS = {
     "src/headway/theory": Cap(3389, 5.99, 0.000),
     "src/headway/training": Cap(13908, 5.83, 0.018),
     "src/headway/verbs": Cap(2300, 4.95, 0.038),
-    "benchmarks": Cap(11821, 7.61, 0.131),
+    "benchmarks": Cap(11843, 7.61, 0.131),
     "tests": Cap(None, 6.77, 0.037),
     "src/headway_experiments": Cap(70267, 6.44, 0.048),
 }
