@@ -19,7 +19,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
     {"errors", "late", "settings", "version"},
     {"fields", "intervals", "reading", "text"},
-    {"userfile"},
+    {"userfile", "screen"},
+    {"progress"},
     {"relations"},
     {"theory"},
     {"tasks"},

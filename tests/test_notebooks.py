@@ -53,6 +53,22 @@ def test_the_widget_is_stored_as_a_picture():
     assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(
+    ("data", "is_left_out"),
+    [
+        ({"text/plain": "Output()"}, True),
+        ({"text/plain": "", "text/html": "<pre></pre>"}, True),
+        ({"text/plain": "View of a run", "image/png": "…"}, False),
+        ({"text/html": '<div class="headway">'}, False),
+    ],
+)
+def test_the_place_of_progress_is_not_stored(data, is_left_out):
+    is_progress = runpy.run_path(str(FOLDER / "execute.py"))["is_progress"]
+    output = nbformat.v4.new_output("display_data", data)
+    assert is_progress(output) == is_left_out
+    assert not is_progress(nbformat.v4.new_output("stream", text="done"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_notebooks_run_from_top_to_bottom(name):

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from commands import refused
+from headway.screen import Screen, console
 from headway.terminal import cli
-from headway.terminal.base import columns, console
-from headway.terminal.output import Screen
+from headway.terminal.base import columns
 from headway.training import Run
 
 HEADWAY = [sys.executable, "-m", "headway"]

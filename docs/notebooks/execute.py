@@ -43,11 +43,21 @@ def executed(path: Path) -> nbformat.NotebookNode:
                 shown = output.data["text/html"]
                 output.data["text/html"] = re.sub(r", [0-9.]+ s</pre>", "</pre>", shown)
             output.get("data", {}).pop(WIDGET, None)
+        if "outputs" in cell:
+            kept = [output for output in cell.outputs if not is_progress(output)]
+            cell.outputs = kept
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": kernel, "language_info": {"name": "python"}}
     )
     return notebook
+
+
+def is_progress(output: nbformat.NotebookNode) -> bool:
+    """Tell whether an output is the place of a line that told how far the work was."""
+    data = output.get("data", {})
+    is_empty = data.get("text/plain") == ""
+    return is_empty or data == {"text/plain": "Output()"}
 
 
 def main(names: list[str]) -> None:

@@ -1,8 +1,12 @@
 """Circuits of prompts by exchange."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from headway import HeadwayError, discover
+from headway.find import HeadCut
+from headway.find.exchanged import _Search
 from headway.judge import verdicts
 from headway.replace import Exchanged, Paths
 from headway.training.data import held_out
@@ -62,3 +66,32 @@ def test_patterns_alone_may_be_exchanged_in_the_older_way():
     found = discover(model, task, way="corrupted", sequences=12, trials=False)
     assert found.ablation == "corrupted"
     assert found.intact_loss > 0
+
+
+HEADS = [(0, number) for number in range(6)]
+ALONE = [8.0, -6.0, 5.5, 2.0, 1.9, 1.8]
+"""What each head does alone."""
+
+
+@pytest.mark.parametrize(
+    ("serving", "named"),
+    [(2, 3), (3, 3), (4, 6), (7, 0)],
+    ids=["down to a drop", "at the drop", "to the end", "none serves"],
+)
+def test_the_strongest_heads_are_named_down_to_a_drop(monkeypatch, serving, named):
+    """A drop is one to three quarters at most, behind heads that serve."""
+
+    def losses(candidates):
+        kept = [len(HEADS) - len(exchanged) for exchanged in candidates]
+        return [0.0 if count >= serving else 1.0 for count in kept]
+
+    cuts = [
+        HeadCut(head, lost, (lost, lost))
+        for head, lost in zip(HEADS, ALONE, strict=True)
+    ]
+    search = object.__new__(_Search)
+    bench = SimpleNamespace(heads=HEADS, losses=losses)
+    monkeypatch.setattr(search, "bench", bench, raising=False)
+    monkeypatch.setattr(search, "limit", 0.5, raising=False)
+    monkeypatch.setattr(search, "cuts_alone", lambda: cuts)
+    assert search.strongest_heads() == HEADS[:named]

@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
+from headway.progress import Display, counting
 from headway.sweeps import Board, Standing
-from headway.terminal.live import Display, Progress, counting, following
+from headway.terminal.live import Progress, following
 from headway.terminal.tables import print_sweep
 from headway.training import Run, train
 

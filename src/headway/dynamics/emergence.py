@@ -136,7 +136,7 @@ def emergence(
     *,
     sequences: int = 32,
     seed: int | None = None,
-    watch: Callable[[int, int], None] = lambda *_: None,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Timeline:
     """Dates every path of a circuit over the checkpoints of a model.
 
@@ -152,7 +152,8 @@ def emergence(
         sequences: how many held-out sequences to average over (the paper's 32): at
             least 1.
         seed: of the held-out sequences; by default the run's, or 0.
-        watch: called with how many checkpoints are done, and of how many.
+        watch: called with how many checkpoints are done, and of how many; by default a
+            line tells it on a terminal or in a notebook.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model
@@ -197,7 +198,7 @@ def _dated(
     circuit: Circuit,
     sequences: int,
     seed: int,
-    watch: Callable[[int, int], None],
+    watch: Callable[[int, int], None] | None,
     learnt: dict[str, float | None] | None = None,
     trained_by: RunConfig | None = None,
 ) -> Timeline:
@@ -206,6 +207,8 @@ def _dated(
     `learnt` has the step of every hop, and `trained_by` the config of the run, if they
     are known.
     """
+    from headway.progress import watched
+
     last = with_tap(load(steps[-1]), task)
     batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in circuit.paths]
@@ -214,11 +217,12 @@ def _dated(
         rows = measured_weights(last, task, batch, circuit.useful_heads)
     losses = list[list[float]]()
     attention = list[list[float]]()
-    for step in steps:
-        bench = Bench(with_tap(load(step), task), task, batch)
-        losses.append(bench.losses([{}, *cut]))
-        attention.append(_attention_along(bench, circuit.paths, rows))
-        watch(len(losses), len(steps))
+    with watched(watch, "dated {} of {} checkpoints".format) as told:
+        for step in steps:
+            bench = Bench(with_tap(load(step), task), task, batch)
+            losses.append(bench.losses([{}, *cut]))
+            attention.append(_attention_along(bench, circuit.paths, rows))
+            told(len(losses), len(steps))
     whole, *without = map(list, zip(*losses, strict=True))
     curves = zip(circuit.paths, zip(*attention, strict=True), without, strict=True)
     histories = [_history(steps, whole, *curve) for curve in curves]

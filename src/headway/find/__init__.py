@@ -11,6 +11,7 @@ from headway.find.ways import searched as searched
 from headway.late import late
 
 if TYPE_CHECKING:
+    from headway.find.exchanged import likely_heads as likely_heads
     from headway.find.exhaustive import Exhaustive as Exhaustive
     from headway.find.exhaustive import MinimalCircuits as MinimalCircuits
     from headway.find.exhaustive import every_circuit as every_circuit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 HOMES = {
     "exhaustive": "Exhaustive MinimalCircuits every_circuit",
+    "exchanged": "likely_heads",
     "gap": "Gap HeadCut bench_of cuts_of gap_of",
     "search": "candidates_among",
     "study": "circuit_file discover require_learnt",

@@ -2,9 +2,12 @@
 
 Every head carries what it carries in the corrupted sequence, attention and values, but
 for those of the circuit. How much each cell of attention does is told to first order
-(`ExchangedBench.effects`). Forward passes judge: the fewest heads, in this order, that
-close enough of the gap, and of these none that can be spared. Then every head keeps
-only the rows that matter, each under the name of where most of it comes from.
+(`ExchangedBench.effects`). The heads of the largest effects are exchanged one by one in
+the model as it is. Those that change the loss most are named, as many as close enough
+of the gap, down to where the next head changes it much less. If no such heads close
+enough, forward passes judge the order of effects: the fewest heads that close enough,
+and of these none that can be spared. Then every head keeps only the rows that matter,
+each under the name of where most of it comes from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +15,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from headway.find.gap import HeadCut, cuts_of
 from headway.judge.yardstick import Yardstick
 from headway.relations.paths import Relation
 from headway.replace.ablation import Bench
@@ -29,6 +33,12 @@ MOST = 30
 
 COUNTS = (1, 2, 4, 8, 12, 16, 20, 25)
 """Heads that are tried together, until the loss is below the limit."""
+
+EXCHANGED_ALONE = 48
+"""Heads that are exchanged alone, by each of two estimates of what that changes."""
+
+DROP = 0.75
+"""The most that the next head may do, as a share of what the last one named does."""
 
 MATTERS = 0.1
 """The least share of what a head does that must be done in a row with a path."""
@@ -52,7 +62,7 @@ def found(bench: Bench, yardstick: Yardstick) -> Circuit:
     effects = bench.effects(STEPS)
     limit = yardstick.limits(bench)[0]
     search = _Search(bench, limit, effects)
-    heads = search.needed_heads()
+    heads = search.strongest_heads() or search.needed_heads()
     return search.circuit(search.rows_of(heads))
 
 
@@ -73,6 +83,48 @@ class _Search:
             self.by_head[layer, head] = effects[layer, :, head].double()
         self.relations = bench.patterns.used_as("path")
         self.names_all = ANYWHERE in self.relations
+
+    def strongest_heads(self) -> list[Head]:
+        """The heads that do most alone, down to a drop; none if these do not keep the
+        loss below the limit.
+        """
+        cuts = self.cuts_alone()
+        order = [cut.head for cut in cuts]
+        drops = dict[int, float]()
+        for count in self.serving(order[:MOST]):
+            drops[count] = _drop_behind(count, cuts)
+        if not drops:
+            return []
+        large = [count for count in drops if drops[count] <= DROP]
+        best = min(drops, key=drops.__getitem__)
+        if large:
+            best = min(large)
+        return order[:best]
+
+    def serving(self, order: Sequence[Head]) -> list[int]:
+        """The numbers of first heads that keep the loss below the limit."""
+        counts = range(1, len(order) + 1)
+        groups = [self.whole(order[:count]) for count in counts]
+        losses = self.bench.losses(groups)
+        serving = list[int]()
+        for count, loss in zip(counts, losses, strict=True):
+            if loss < self.limit:
+                serving.append(count)
+        return serving
+
+    def cuts_alone(self) -> list[HeadCut]:
+        """The work of heads in the model as it is, the most first, be it for or against
+        the answer.
+        """
+        sizes = dict[Head, float]()
+        for head, cells in self.by_head.items():
+            whole = cells.sum()
+            sizes[head] = whole.item()
+        likely = set(_largest(sizes))
+        likely |= set(likely_heads(self.bench))
+        heads = sorted(likely)
+        cuts = cuts_of(self.bench, heads)
+        return sorted(cuts, key=lambda cut: -abs(cut.lost))
 
     def needed_heads(self) -> list[Head]:
         """The first heads by their effects that keep the loss below the limit, without
@@ -141,6 +193,8 @@ class _Search:
         other rows after the relation along which most comes.
         """
         cells = self.by_head[head]
+        if cells.sum() < 0:
+            cells = -cells  # a head that works against the answer
         least = MATTERS * cells.sum().item()
         names = set[str]()
         for role in self.bench.task.roles:
@@ -202,3 +256,31 @@ class _Search:
         cells = self.by_head[head]
         kept = cells[self.kept({*names})]
         return (cells.sum() - kept.sum()).item()
+
+
+def likely_heads(bench: ExchangedBench) -> list[Head]:
+    """The heads that change the loss most when exchanged alone, to first order."""
+    effects = bench.effects_alone()
+    sizes = dict[Head, float]()
+    for layer, head in bench.heads:
+        of_head = effects[layer, :, head]
+        whole = of_head.sum()
+        sizes[layer, head] = whole.item()
+    return _largest(sizes)
+
+
+def _largest(sizes: Mapping[Head, float]) -> list[Head]:
+    """The heads of the largest sizes, as many as are exchanged alone."""
+    ranked = sorted(sizes, key=lambda head: -abs(sizes[head]))
+    return ranked[:EXCHANGED_ALONE]
+
+
+def _drop_behind(count: int, cuts: Sequence[HeadCut]) -> float:
+    """The work of the head behind the first ones, as a share of the last of these."""
+    if count >= len(cuts):
+        return 0.0
+    last = cuts[count - 1].lost
+    behind = cuts[count].lost
+    if last == 0:
+        return 1.0
+    return abs(behind / last)

@@ -64,7 +64,7 @@ def discover(
     trials: bool = True,
     workers: int | None = None,
     seed: int | None = None,
-    watch: Callable[[float], None] = lambda _: None,
+    watch: Callable[[float], None] | None = None,
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and the evidence.
 
@@ -106,7 +106,7 @@ def discover(
             not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
         watch: called every second with the cost so far, in forward passes over
-            `sequences`.
+            `sequences`; by default a line tells it on a terminal or in a notebook.
 
     Raises:
         HeadwayError: if the model's own loss is not below the threshold: then it has
@@ -179,7 +179,7 @@ class Options:
     candidate_attention: Sequence[float]
     trials: bool
     workers: int | None
-    watch: Callable[[float], None]
+    watch: Callable[[float], None] | None
 
     @property
     def asked(self) -> dict[str, int | float | str]:
@@ -225,6 +225,8 @@ def _discovered(
     subject: Subject, options: Options, circuit: Circuit | None
 ) -> Discovery:
     """The circuit of an open subject, or a given one, with its evidence."""
+    from headway.progress import watched
+
     way = way_for(
         subject.task, options.way, candidate_attention=options.candidate_attention
     )
@@ -234,8 +236,9 @@ def _discovered(
     # do.
     is_asked_for = options.way is not None or options.ablation is not None
     may_read_blind = isinstance(way, Told) and not is_asked_for
-    study = _Study(subject, options)
-    return study.discovery(way, options.ablation, may_read_blind)
+    with watched(options.watch, "{:,.0f} forward passes".format) as told:
+        study = _Study(subject, options, told)
+        return study.discovery(way, options.ablation, may_read_blind)
 
 
 class _Study:
@@ -244,15 +247,19 @@ class _Study:
     Attributes:
         subject: the model and its task.
         options: how to go about it.
+        watch: that is told what it has cost.
         benches: one for every sample and fill of rows.
         named: these by their fill and the purpose of their sample.
         known: what benches of a sample know of the model, by its purpose.
         work: threads that may call the model, while it is entered.
     """
 
-    def __init__(self, subject: Subject, options: Options):
+    def __init__(
+        self, subject: Subject, options: Options, watch: Callable[[float], None]
+    ):
         self.subject = subject
         self.options = options
+        self.watch = watch
         self.benches = list[Bench]()
         self.named = dict[tuple[str, str], Bench]()
         self.known = defaultdict[str, dict[Hashable, Any]](dict)
@@ -427,7 +434,7 @@ class _Study:
     def waited(self, future: Future[Any]) -> Any:
         """The result of some work; who watches is told what it costs meanwhile."""
         while wait([future], 1.0).not_done:
-            self.options.watch(self.forwards)
+            self.watch(self.forwards)
         return future.result()
 
 

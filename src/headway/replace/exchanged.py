@@ -110,6 +110,12 @@ class ExchangedBench(Bench):
         assert whole is not None, "there is at least one step"
         return -whole / steps
 
+    def effects_alone(self) -> Cells:
+        """The same of each cell where all else is the head's own."""
+        slopes = _slopes(self.exchange, 1.0, self._smooth_loss)
+        self.add_forwards(3.0)
+        return -slopes
+
     def _smooth_loss(self, outputs: Tensor) -> Tensor:
         """The mean loss, or that by which slopes are taken."""
         smooth = self.task.targets.smooth

@@ -5,7 +5,7 @@ positions. So the effect of patching a part tells what the part carries. (Residu
 streams are patched by the hooks of a `Transformer`.)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -108,6 +108,8 @@ def patch_all(
     clean: Batch,
     corrupted: Batch,
     at: Literal["paths", "heads"] | Iterable[Site | str],
+    *,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Effects:
     """The effects of patching single sites on the loss by hop (see `patch`).
 
@@ -115,10 +117,14 @@ def patch_all(
         at: the sites, such as `found.circuit.paths`; or all `heads`, or all `paths`
             that circuits may use, but those whose relation leads elsewhere in the
             corrupted sequences.
+        watch: called with how many sites are patched, and of how many; by default a
+            line tells it on a terminal or in a notebook.
 
     Raises:
         HeadwayError: as `patch`; or if the loss of either run is no number.
     """
+    from headway.progress import watched
+
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
     exchange = patching.exchange
@@ -127,8 +133,12 @@ def patch_all(
     _require_numbers("clean", own, task.hops)
     _require_numbers("corrupted", theirs, task.hops)
     changes = [patching.change(site) for site in sites]
-    patched = torch.stack([*map(patching.losses, exchange.outputs(changes))])
-    return Effects(sites, task.hops, clean=own, corrupted=theirs, patched=patched)
+    patched = list[Tensor]()
+    with watched(watch, "patched {} of {} sites".format) as told:
+        for outputs in exchange.outputs(changes):
+            patched.append(patching.losses(outputs))
+            told(len(patched), len(sites))
+    return Effects(sites, task.hops, own, theirs, torch.stack(patched))
 
 
 def _require_numbers(

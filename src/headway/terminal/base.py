@@ -1,55 +1,19 @@
 """The terminal, at most 80 columns wide, and files that can be written."""
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from types import MappingProxyType
-from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from headway.errors import require
 from headway.reading import clear_io_errors, is_folder
-from headway.terminal.output import Screen, plain
-from headway.text import width, wrapped
+from headway.screen import console
+from headway.text import wrapped
 
 INDENT = " " * 11
-
-
-def console() -> Console:
-    """The terminal, at most 120 columns wide."""
-    out: Any = sys.stdout
-    if isinstance(out, Screen):
-        out = Screen(out.stream, out.losses, drawing=True)
-    return PlainConsole(
-        file=out, width=width(), highlight=False, markup=False, emoji=False
-    )
-
-
-class PlainConsole(Console):
-    """A terminal in which no text moves the cursor; displays do.
-
-    Who has seen enough ends the program as with any other text, not as rich would.
-    """
-
-    def on_broken_pipe(self) -> None:
-        """Passes on that nobody reads any more."""
-        raise BrokenPipeError
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterator[Segment]:
-        """The pieces that are shown."""
-        for segment in super().render(renderable, options):
-            yield (
-                segment
-                if segment.control
-                else Segment(plain(segment.text), segment.style)
-            )
 
 
 LOOKS = {True: "green", False: "bold red", None: "yellow"}

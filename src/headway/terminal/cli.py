@@ -19,7 +19,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from headway import userfile
 from headway.errors import HeadwayError, nearest
-from headway.terminal.output import screen_on
+from headway.screen import screen_on
 from headway.text import command, width, wrapped
 from headway.verbs.listing import VERBS, function_of, usage
 from headway.version import __version__
@@ -284,5 +284,6 @@ def print_fields(words: Sequence[str]) -> None:
 
 def _print_field(name: str, kind: str, use: str) -> None:
     """Prints a field, perhaps with its value, and what it is for below."""
-    print(*wrapped(f"{name}  ({kind})", "  ", "      "), sep="\n")
+    named_kind = f"{name}  ({kind})"
+    print(*wrapped(named_kind, "  ", "      "), sep="\n")
     print(*wrapped(use, "      ", "      "), sep="\n")

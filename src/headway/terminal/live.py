@@ -1,17 +1,13 @@
-"""Progress: on a terminal in its place, else a line now and then."""
+"""Progress of trainings and sweeps."""
 
 import math
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from rich.live import Live
-from rich.text import Text
-
+from headway.progress import Display, display
+from headway.progress import counting as counting
 from headway.sweeps import Board, SweepWatch
-from headway.terminal.base import console
 from headway.text import counted, duration, rounded, sparkline
 from headway.training import Run
 from headway.training.loop import Watch
@@ -22,62 +18,6 @@ FLOOR = 0.005
 
 ON_SET = "training set"
 """The name of the loss curve on a fixed training set, below the hops'."""
-
-
-class Display:
-    """Shows a line unless the last is too recent.
-
-    Args:
-        live: the place on the terminal; None where there is none.
-        pause: seconds between two lines there.
-    """
-
-    def __init__(self, live: Live | None, pause: float):
-        self.live = live
-        self._pause = pause if live is None else 0.2
-        self._last = -math.inf
-
-    def show(self, line: str, *below: str, at_once: bool = False) -> None:
-        """Shows a line; on a terminal, others below it."""
-        now = time.monotonic()
-        if not at_once and now - self._last < self._pause:
-            return
-        self._last = now
-        if self.live is None:
-            print(line)
-        else:
-            lines = Text("\n".join([line, *below]), no_wrap=True, overflow="ellipsis")
-            self.live.update(lines, refresh=True)
-
-
-@contextmanager
-def display(pause: float, transient: bool = True) -> Iterator[Display]:
-    """A display; on a terminal it goes away at the end, unless it is not transient."""
-    live = Live(console=console(), auto_refresh=False, transient=transient)
-    with live if sys.stdout.isatty() else nullcontext() as place:
-        yield Display(place, pause)
-
-
-@contextmanager
-def counting(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """Follows steps by `watch(done, total)`: how many, and the time left."""
-    begun: tuple[int, float] | None = None
-    with display(30.0) as shown:
-
-        def watch(done: int, total: int) -> None:
-            nonlocal begun
-            now = time.perf_counter()
-            # loading came before the first, so that its own time is not known
-            begun = begun or (done, now)
-            first, start = begun
-            line = f"{doing} {done} of {total}"
-            if first < done < total:
-                pace = (now - start) / (done - first)
-                left = pace * (total - done)
-                line += f"; about {duration(left)} left"
-            shown.show(line, at_once=done == total)
-
-        yield watch
 
 
 @contextmanager
@@ -143,11 +83,11 @@ class Progress:
     def _drawn_curves(self) -> Iterator[str]:
         """A line for every curve: its name, the curve, its last loss."""
         for name, curve in self.curves.items():
-            heights = [
-                1 - math.log(max(loss, FLOOR)) / math.log(FLOOR) for loss in curve
-            ]
+            depths = [math.log(max(loss, FLOOR)) for loss in curve]
+            heights = [1 - depth / math.log(FLOOR) for depth in depths]
             drawn = sparkline(heights, 52)
-            yield f"{name:>4} {drawn} {rounded(curve[-1])}"
+            last = rounded(curve[-1])
+            yield f"{name:>4} {drawn} {last}"
 
 
 @contextmanager
@@ -163,7 +103,8 @@ def following() -> Iterator[SweepWatch]:
                 before = [
                     f"{count} {state} before" for state, count in board.before.items()
                 ]
-                print(", ".join([counted(len(board.runs), "run"), *before]))
+                runs = counted(len(board.runs), "run")
+                print(", ".join([runs, *before]))
             if name is not None and board.runs[name].state != "running":
                 print(ended_line(board, name))
             elif board.named("running"):
@@ -194,7 +135,8 @@ def running_line(board: Board) -> str:
     steps = list[str]()
     for name in running[:4]:
         step = board.runs[name].step
-        steps.append(f"{name} step {step}/{board.steps[name]}")
+        last = board.steps[name]
+        steps.append(f"{name} step {step}/{last}")
     line = f"… {', '.join(steps)}"
     more = len(running) - len(steps)
     if more:

@@ -10,7 +10,8 @@ from headway.find import MinimalCircuits
 from headway.judge import THRESHOLD, Discovery, verdicts
 from headway.judge.text import WORDS, of_discovery, path_table, without_paths
 from headway.report.findings import solved_at
-from headway.terminal.base import INDENT, LOOKS, console, print_part
+from headway.screen import console
+from headway.terminal.base import INDENT, LOOKS, print_part
 from headway.text import UNBROKEN, at_step, counted, duration, rounded
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
@@ -23,7 +24,8 @@ def print_discovery(discovery: Discovery, folder: Path) -> None:
     text = Text(of_discovery(discovery, folder))
     for verdict in verdicts(discovery):
         word = re.escape(WORDS[verdict.holds])
-        line = re.search(rf"(?m)^{verdict.name} +({word})", text.plain)
+        start = rf"(?m)^{verdict.name} +({word})"
+        line = re.search(start, text.plain)
         if line is not None:
             text.stylize(LOOKS[verdict.holds], *line.span(1))
     console().print(text, soft_wrap=True)
@@ -39,16 +41,16 @@ def print_summary(
     memory: float,
 ) -> None:
     """The findings of the demo on one screen."""
-    title = Text.assemble(("headway", "bold"), f"  {run.task.title}")
+    of_task = f"  {run.task.title}"
+    title = Text.assemble(("headway", "bold"), of_task)
     console().rule(title, align="left")
     print_part("1 Trained", *said_of_training(run))
     looks = {name: LOOKS[holds] for name, holds in words_of_verdicts(discovery)}
     print_part("2 Circuit", *said_of_circuit(run, discovery, timeline), looks=looks)
     learnt = [f"{hop}{UNBROKEN}{at_step(step)}" for hop, step in timeline.hops.items()]
     print_part("3 Emerged", f"partial losses below 0.5 at step: {'  '.join(learnt)}")
-    print_part(
-        "4 Minimum", said_of_minimum(discovery, run.task.flow()), said_of_every(every)
-    )
+    minimum = said_of_minimum(discovery, run.task.flow())
+    print_part("4 Minimum", minimum, said_of_every(every))
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
     print_part("5 Report", str(page), used)
 
@@ -60,7 +62,8 @@ def said_of_training(run: Run) -> list[str]:
     heads = counted(model.n_heads, "head")
     size = f"{model.n_layers} layers × {heads}, {model.size}"
     seed = f"seed {run.config.seed}"
-    took = f"{outcome['step']} steps, {duration(outcome['seconds'])}"
+    time = duration(outcome["seconds"])
+    took = f"{outcome['step']} steps, {time}"
     curriculum = run.config.training.curriculum.kind
     attempts = said_of_attempts(outcome)
     return [
@@ -76,7 +79,8 @@ def said_of_losses(run: Run) -> str:
     last = metrics[-1]
     solved = solved_at(run.task, metrics)
     hops = [f"{hop}{UNBROKEN}{rounded(loss)}" for hop, loss in last["partial"].items()]
-    line = f"validation {run.task.targets.loss_name} {rounded(last['val_loss'])}"
+    loss = rounded(last["val_loss"])
+    line = f"validation {run.task.targets.loss_name} {loss}"
     line += f"  ({'  '.join(hops)}){accuracy_text(last)}"
     if solved:
         line += f"; solved (below {THRESHOLD:g}) from step {solved['step']}"
@@ -86,7 +90,8 @@ def said_of_losses(run: Run) -> str:
 def said_of_circuit(run: Run, discovery: Discovery, timeline: Timeline) -> list[str]:
     """The loss with all heads replaced, paths and idle heads, and the verdicts."""
     model = run.config.transformer
-    loss = f"{run.task.targets.loss_name} {rounded(discovery.replaced_loss)}"
+    replaced = rounded(discovery.replaced_loss)
+    loss = f"{run.task.targets.loss_name} {replaced}"
     n_heads = model.n_layers * model.n_heads
     lines = [
         f"all {n_heads} heads replaced: {loss} (threshold {discovery.threshold:g})"

@@ -8,8 +8,9 @@ from rich.text import Text
 
 from headway.replace.circuit import Comparison
 from headway.replace.heads import name_of
+from headway.screen import console
 from headway.sweeps import Board, table
-from headway.terminal.base import columns, console
+from headway.terminal.base import columns
 from headway.text import counted, duration, rounded
 
 MOST = 100
@@ -93,7 +94,8 @@ def print_sweep(board: Board, folder: Path) -> None:
     recorded = {row["name"] for row in rows if row["status"] == "failed"}
     for name in board.named("failed"):
         if name not in recorded:
-            console().print(f"{name}: {board.runs[name].message} (not recorded)")
+            message = board.runs[name].message
+            console().print(f"{name}: {message} (not recorded)")
     ends = f"{len(board.named('done'))} done"
     if failed := board.named("failed"):
         ends += f", {len(failed)} failed"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from headway import text
 from headway.errors import HeadwayError
-from headway.terminal.base import columns, console
+from headway.screen import console
+from headway.terminal.base import columns
 from headway.text import ranges
 from headway.theory import (
     Flow,
@@ -67,9 +68,11 @@ def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
         stretch = " … ".join(map(str, ends))
         least_layers = " and ".join(dict.fromkeys(simulated))
         rows.append((stretch, least_layers, *known(ends[0])))
+    title = f"Least layers for D retrieval steps, {MASKS[causal]}, {order}"
+    heads = ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1")
     print_table(
-        f"Least layers for D retrieval steps, {MASKS[causal]}, {order}",
-        ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"),
+        title,
+        heads,
         rows,
         "simulated: the first and the last depth of every line, unless too deep",
         "theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do",
@@ -133,9 +136,8 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
     if careful.minimum_layers(causal) == minimal.layers:
         minimal = replace(witness(careful, causal), least=minimal.least)
     stages = flow.holdings(minimal.layers, causal)
-    print_account(
-        flow, stages, f"{title}, {MASKS[causal]}: at least {minimal.layers} layers"
-    )
+    bound = f"at least {minimal.layers} layers"
+    print_account(flow, stages, f"{title}, {MASKS[causal]}: {bound}")
     out = console()
     if flow.singled:
         alone = replace(flow, singled=()).minimum_layers(causal)
@@ -145,7 +147,8 @@ def print_flow(flow: Flow, causal: bool, title: str) -> None:
             f" enough, as the two assumptions have it, the least would be {alone} "
             "layers."
         )
-    size = f"{minimal.layers} layers, {minimal.heads} heads, {len(minimal.paths)} paths"
+    paths = len(minimal.paths)
+    size = f"{minimal.layers} layers, {minimal.heads} heads, {paths} paths"
     out.print(f"\nA circuit with {size}", style="bold")
     for path in minimal.paths:
         out.print(f"  {path}")
@@ -183,7 +186,8 @@ def print_run(run: "Run") -> None:
     least = flow.minimum_layers(model.causal)
     used = len(circuit.useful_layers)
     minimum = "no number is enough" if least is None else f"{least} are the least"
-    out.print(f"{used} layers have a useful head; {minimum}, {MASKS[model.causal]}.")
+    mask = MASKS[model.causal]
+    out.print(f"{used} layers have a useful head; {minimum}, {mask}.")
     if flow.goal not in along.stages[-1][flow.query]:
         out.print(f"By these paths alone, {flow.goal} does not come to the query.")
     if along.broken:
@@ -214,12 +218,12 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     heads = ["layers", *flow.roles]
     rows = list[list[str]]()
     for layers, held in enumerate(stages):
-        symbols = [held_said(held[role]) for role in flow.roles]
-        rows.append([str(layers), *symbols])
+        said = map(held_said, map(held.__getitem__, flow.roles))
+        rows.append([str(layers), *said])
     out = console()
     out.print(title, style="bold")
-    first_line = text.aligned([heads, *rows], ">" * len(heads))[0]
-    is_cut = len(first_line) > text.width()
+    lines = text.aligned([heads, *rows], ">" * len(heads))
+    is_cut = len(lines[0]) > text.width()
     if is_cut:
         heads = [heads[0], heads[-1]]
         rows = [[row[0], row[-1]] for row in rows]

@@ -6,7 +6,10 @@ import pytest
 from tiny_model import save_tiny_model
 
 from headway import HeadwayError
+from headway.find import gap_of
+from headway.tasks.prompts import pairs_in
 from headway.training.files import read_json
+from headway_experiments.language import LocalModel, prompts_of, study_prompts
 from headway_experiments.verbs.language import prompts
 
 TEMPLATE = """
@@ -44,7 +47,8 @@ def test_the_verb_says_what_there_is_to_explain_and_leaves_all_of_it(
     assert "direct effect on" in shown
     found = read_json(out)
     assert found["file"] == "own.toml"
-    assert set(found) == {"model", "file", "gap", "kept", "circuit", "cuts", "direct"}
+    parts = {"gap", "kept", "circuit", "cuts", "others", "direct"}
+    assert set(found) == {"model", "file", *parts}
     assert found["gap"]["pairs"] == 8
     named = {
         head
@@ -52,6 +56,26 @@ def test_the_verb_says_what_there_is_to_explain_and_leaves_all_of_it(
         if does != "exchanged"
     }
     assert {cut["head"] for cut in found["cuts"]} == named
+    others = {cut["head"] for cut in found["others"]}
+    assert others
+    assert not others & named
+    assert "likeliest heads beside the circuit" in " ".join(shown.split())
+
+
+def test_logits_are_computed_where_texts_end_and_are_the_same(folder, file):
+    local = LocalModel(folder, "completion")
+    task = prompts_of(local, pairs_in(file), metric="loss")
+    whole = gap_of(local.model, task, 8)
+    shapes = []
+    hook = local.model.register_forward_hook(
+        lambda _, __, output: shapes.append(output.logits.shape[1])
+    )
+    study = study_prompts(local, task, 8)
+    hook.remove()
+    assert set(shapes) == {1}
+    assert study.gap.clean == pytest.approx(whole.clean, abs=1e-5)
+    assert not local.model._forward_pre_hooks  # pyright: ignore[reportPrivateUsage]
+    assert gap_of(local.model, task, 8) == whole
 
 
 def test_what_cannot_be_is_refused_in_one_line(folder, file, tmp_path):

@@ -452,3 +452,24 @@ def test_relations_by_tokens_are_there_in_corrupted_texts_too():
     name = "S2←after same token"
     assert clean[name].mask(task.length).any()
     assert not corrupted[name].mask(task.length).any()
+
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "prompts").glob("*"))
+
+
+def test_there_are_five_examples():
+    assert len(EXAMPLES) == 5
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_an_example_has_pairs_enough_which_differ_in_what_they_mark(file):
+    pairs = pairs_in(file)
+    assert len(pairs) >= 100
+    assert len({pair.clean for pair in pairs}) == len(pairs)
+    for pair in pairs:
+        clean, corrupted = pair.marked()
+        assert clean.spans
+        assert clean.text != corrupted.text
+        assert len(clean.text.split()) == len(corrupted.text.split())
+        right, wrong = pair.answers
+        assert not {*right} & {*wrong}

@@ -83,6 +83,10 @@ class Template:
         require(
             is_names, f"{where}: roles", roles, "a list of fields of the clean text"
         )
+        fields = _roles_in(given["clean"])
+        known = ", ".join(fields)
+        for role in roles or ():
+            require(role in fields, f"{where}: roles", role, f"one of {known}")
         return cls(**{**given, "roles": roles}, where=where)
 
 
@@ -148,6 +152,16 @@ def _read(templates: Any, where: str) -> list[Template]:
         read.append(template)
     require(bool(read), where, read, "at least one template")
     return read
+
+
+def _roles_in(clean: str) -> list[str]:
+    """The roles that the fields of a text may play."""
+    roles = list[str]()
+    for part in PART.finditer(clean):
+        inside = part["inside"] or ""
+        _, _, role = inside.rpartition(".")
+        roles.append(role)
+    return roles
 
 
 def _require_lists(lists: Mapping[str, Any], where: str) -> None:
