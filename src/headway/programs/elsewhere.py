@@ -321,6 +321,8 @@ class Elsewhere:
         counts = np.stack([self.scope.value(select).sum(2) for select in group])
         rows = self.sample.matters & (counts == 1).all(0)
         length = rows.shape[1]
+        looks_at_itself = np.diagonal(self._keys_of(group), axis1=1, axis2=2)
+        rows &= ~looks_at_itself  # these bring nothing from elsewhere
         sources = np.full(rows.shape, -1)
         for at in range(len(rows)):
             pair = self._pair(at, rows[at], generator)
