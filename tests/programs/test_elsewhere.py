@@ -9,7 +9,7 @@ import torch
 from headway import Batch, Task
 from headway.programs import prelude
 from headway.programs.elsewhere import Elsewhere
-from headway.programs.expressions import TOKEN, Input
+from headway.programs.expressions import TOKEN, Expression, Input
 from headway.programs.find import read_program
 from headway.programs.judged import judged
 from headway.programs.printed import Program
@@ -133,6 +133,20 @@ def test_a_head_of_several_keys_takes_the_attention_of_another_query():
     for sequence, query in zip(sequences, queries, strict=True):
         others = [other for other in range(LENGTH) if other != query]
         assert any(rows[sequence, query].equal(own[sequence, at]) for at in others)
+
+
+def test_neighbours_swap_their_keys_and_those_that_look_at_themselves_do_not():
+    sample = sample_of(Votes(1))
+    form = "(seen & (j == i - i % 2))"
+    select = Expression(form, "select", (), 1.0, ("L0.H0",))
+    swapped, _ = Elsewhere([select], sample, 0).in_both_ways([select])
+    assert swapped.where.sum(1).tolist() == [2] * len(sample.inputs)
+    keys = swapped.keys[select].argmax(2)
+    for queries, of_sequence in zip(swapped.where, keys, strict=True):
+        first, second = np.nonzero(queries)[0]
+        assert first % 2 == 1
+        assert second == first + 2
+        assert of_sequence[[first, second]].tolist() == [second - 1, first - 1]
 
 
 def test_a_condition_holds_at_no_key_where_there_is_none():
