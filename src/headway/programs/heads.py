@@ -278,15 +278,23 @@ class Heads:
         self, matches: Iterable[Expression], target: Target
     ) -> Iterator[Expression]:
         """The selects that pick the keys of a head from those of others."""
+        forms = [*PICKS, *self._by_places_of_keys(target)]
         for matched in matches:
             with self.scope.trying():
                 picks = [
-                    _named(pick, target.name, target.words, (matched,))
-                    for pick in PICKS
+                    _named(form, target.name, target.words, (matched,))
+                    for form in forms
                 ]
                 serving = [pick for pick in picks if self._serves(pick, target)]
             for select in serving:
                 yield self._narrowed(select, target)
+
+    def _by_places_of_keys(self, target: Target) -> Iterator[str]:
+        """The pick of the places that keys stand at, where these are not all."""
+        rows = target.keys & self.sample.matters[..., None]
+        words = _places_in_words("j", np.nonzero(rows.any((0, 1)))[0])
+        if words is not None:
+            yield f"({{}} & {words})"
 
     def _held(self, target: Target) -> Expression | None:
         """The keys at which something holds that lower heads tell."""
@@ -389,11 +397,15 @@ def _rows_in_words(rows: Array) -> str | None:
     """The places of queries as code, if they are the same in all sequences."""
     if not (rows == rows[0]).all():
         return None
-    places = np.nonzero(rows[0])[0]
-    first, last = int(places[0]), int(places[-1])
+    return _places_in_words("i", np.nonzero(rows[0])[0])
+
+
+def _places_in_words(name: str, places: Array) -> str | None:
+    """Evenly spaced places as code; None if they are not."""
     steps = np.unique(np.diff(places))
-    if len(steps) > 1:
+    if len(places) == 0 or len(steps) > 1:
         return None
+    first, last = int(places[0]), int(places[-1])
     step = int(steps[0]) if len(steps) else 1
-    within = f"({first} <= i) & (i <= {last})"
-    return within if step == 1 else f"{within} & ((i - {first}) % {step} == 0)"
+    within = f"({first} <= {name}) & ({name} <= {last})"
+    return within if step == 1 else f"{within} & (({name} - {first}) % {step} == 0)"
