@@ -1,0 +1,305 @@
+"""Which maps must start orthogonal: four layers, two hops, and one thing changed.
+
+    python benchmarks/orthogonal.py --out results/orthogonal.jsonl
+    python benchmarks/orthogonal.py --read results/orthogonal.jsonl --figure FILE.png
+
+All seeds of an arm are trained side by side, as one stack of models. A row of the
+output is one run; an arm that is there already is not trained again.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad_and_value, stack_module_state, vmap
+
+from frame import options
+from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.tasks import Batch, Retrieval
+from headway.training import Curriculum, Implicit, RunConfig, Stream, TrainingConfig
+from headway.training.data import held_out
+from headway.training.optimisers import AdamW
+from headway_experiments.reading import SOLVED
+from headway_experiments.remade import Remade
+
+QK, VO, MLP = "W_Q W_K", "W_V W_O", "W_in W_out"
+ALL = f"{QK} {VO} {MLP}"
+
+ARMS: dict[str, Curriculum] = {
+    "none": Implicit(),
+    "all": Remade(ALL, gain=1.0),
+    "all, Gaussian": Remade(ALL, flat=False, gain=1.0),
+    "all, size kept": Remade(ALL),
+    "QK": Remade(QK, gain=1.0),
+    "VO": Remade(VO, gain=1.0),
+    "MLP": Remade(MLP, gain=1.0),
+    "all but QK": Remade(f"{VO} {MLP}", gain=1.0),
+    "all but VO": Remade(f"{QK} {MLP}", gain=1.0),
+    "all but MLP": Remade(f"{QK} {VO}", gain=1.0),
+    "all, gain 0.5": Remade(ALL, gain=0.5),
+    "all, gain 2": Remade(ALL, gain=2.0),
+}
+"""The maps that are made anew before the first step, and how."""
+
+SEEDS = range(6_100, 6_110)
+"""The seeds that are judged; the setting was chosen with seeds 6000 to 6009."""
+
+SNAPSHOTS = 0, 50, 100, 200, 400, 800
+"""The steps at which attention is looked at."""
+
+Row = dict[str, Any]
+Weights = dict[str, Tensor]
+
+
+def config(seed: int, **changes: Any) -> RunConfig:
+    """The recipe `paper`, made small."""
+    training = TrainingConfig(
+        steps=1_500,
+        batch_size=32,
+        learning_rate=2e-3,
+        eval_every=50,
+        eval_examples=256,
+    )
+    model = TransformerConfig(
+        n_layers=4, d_model=32, n_heads=1, d_mlp=32, init="gpt2_blocks"
+    )
+    task = Retrieval(depth=2, n_chains=2)
+    return RunConfig(task, model, replace(training, **changes), seed)
+
+
+def drawn(config: RunConfig) -> Transformer:
+    """The model of a run before its first step."""
+    task = config.task
+    model = Transformer(
+        config.transformer,
+        task.d_input,
+        task.d_target,
+        task.length,
+        task.n_read,
+        config.seed,
+    )
+    config.training.curriculum.learning(model)
+    return model
+
+
+class Data:
+    """The batches of several runs, stacked; each is drawn once for all arms."""
+
+    def __init__(self, configs: list[RunConfig]):
+        self.task = configs[0].task
+        self._streams = [Stream(config) for config in configs]
+        self._known: dict[int, tuple[Tensor, Tensor]] = {}
+        count = configs[0].training.eval_examples
+        self.held_out = [held_out(self.task, count, c.seed, "cpu") for c in configs]
+        self.validation = stacked(self.held_out)
+
+    def at(self, step: int) -> tuple[Tensor, Tensor]:
+        """The inputs and targets of a step, run by run."""
+        if step not in self._known:
+            batches = [stream.asked(step)[1] for stream in self._streams]
+            self._known[step] = stacked(batches)
+        return self._known[step]
+
+
+def stacked(batches: list[Batch]) -> tuple[Tensor, Tensor]:
+    """The inputs and targets of several runs."""
+    inputs = torch.stack([batch.inputs for batch in batches])
+    return inputs, torch.stack([batch.targets for batch in batches])
+
+
+class Stack:
+    """Models of one shape that are trained side by side, each as `headway train` would.
+
+    Attributes:
+        models: as they are drawn.
+        weights: of all models, stacked.
+    """
+
+    def __init__(self, configs: list[RunConfig], data: Data):
+        self.models = [drawn(config) for config in configs]
+        self.weights: Weights = stack_module_state(self.models)[0]
+        self._data = data
+        training = configs[0].training
+        matrices = [w for w in self.weights.values() if w.ndim > 2]
+        rest = [w for w in self.weights.values() if w.ndim == 2]
+        groups = [
+            {"params": matrices, "weight_decay": training.weight_decay},
+            {"params": rest, "weight_decay": 0.0},
+        ]
+        rate, betas = training.learning_rate, training.betas
+        self._optimiser = AdamW(groups, lr=rate, betas=betas)
+        self._losses = vmap(self._partial_losses)
+        self._slopes = vmap(grad_and_value(self._loss))
+
+    def _partial_losses(
+        self, weights: Weights, inputs: Tensor, targets: Tensor
+    ) -> Tensor:
+        """The loss of every hop of one model."""
+        predicted = functional_call(self.models[0], weights, (inputs,))
+        errors = (predicted - targets.flatten(2)).unflatten(2, targets.shape[2:])
+        return errors.square().mean((0, 1, 3))
+
+    def _loss(self, weights: Weights, inputs: Tensor, targets: Tensor) -> Tensor:
+        return self._partial_losses(weights, inputs, targets).mean()
+
+    def step(self, number: int) -> None:
+        """Makes a step of all models."""
+        slopes, _ = self._slopes(self.weights, *self._data.at(number))
+        for name, weight in self.weights.items():
+            weight.grad = slopes[name]
+        self._optimiser.step()
+
+    @torch.no_grad()
+    def evaluated(self) -> Tensor:
+        """The validation loss of every model and hop."""
+        return self._losses(self.weights, *self._data.validation)
+
+    @torch.no_grad()
+    def model(self, number: int) -> Transformer:
+        """One of the models as it is now."""
+        model = self.models[number]
+        model.load_state_dict({n: w[number] for n, w in self.weights.items()})
+        return model
+
+
+def trained(arm: str, seeds: list[int], data: Data) -> list[Row]:
+    """A row for every run of an arm."""
+    configs = [config(seed, curriculum=ARMS[arm]) for seed in seeds]
+    training = configs[0].training
+    stack = Stack(configs, data)
+    rows: list[Row] = []
+    for number, seed in enumerate(seeds):
+        batch = data.held_out[number]
+        about = start(stack.models[number], data.task, batch)
+        rows.append({"arm": arm, "seed": seed, "start": about, "attention": {}})
+    for row in rows:
+        row |= {"solved": None, "losses": []}
+    for step in range(training.steps + 1):
+        if step > 0:
+            stack.step(step)
+        if step in SNAPSHOTS:
+            for number, row in enumerate(rows):
+                looks = looked(stack.model(number), data.task, data.held_out[number])
+                row["attention"][step] = looks
+        if step % training.eval_every == 0:
+            noted(rows, step, stack.evaluated())
+        if all(row["solved"] is not None for row in rows):
+            break
+    return rows
+
+
+def noted(rows: list[Row], step: int, losses: Tensor) -> None:
+    """Adds an evaluation to the rows."""
+    for row, by_hop in zip(rows, losses, strict=True):
+        row["losses"].append([step, *(round(loss, 5) for loss in by_hop.tolist())])
+        if row["solved"] is None and by_hop.mean() < SOLVED:
+            row["solved"] = step
+
+
+@torch.no_grad()
+def start(model: Transformer, task: Retrieval, batch: Batch) -> Row:
+    """What can be said of a model before its first step (see `spectrum`, `signal`)."""
+    both: dict[str, list[Row]] = {"QK": [], "VO": []}
+    for block in model.layers:
+        query, key, value = block.attn.qkv.weight.chunk(3)
+        both["QK"].append(spectrum(query.T @ key))
+        both["VO"].append(spectrum(block.attn.out.weight @ value))
+    about: Row = {}
+    for name, spectra in both.items():
+        for what in spectra[0]:
+            values = [each[what] for each in spectra]
+            about[f"{name} {what}"] = sum(values) / len(values)
+    return about | signal(model, task, batch)
+
+
+def spectrum(product: Tensor) -> Row:
+    """The size of a product, the root mean square of its singular values; its effective
+    rank, the exponential of the entropy of their squares; and the logarithm of the
+    largest over the smallest.
+    """
+    values = torch.linalg.svdvals(product.double())
+    shares = values.square() / values.square().sum()
+    entropy = -(shares * shares.clamp(min=1e-300).log()).sum()
+    return {
+        "size": values.square().mean().sqrt().item(),
+        "rank": entropy.exp().item(),
+        "condition": (values[0] / values[-1]).log10().item(),
+    }
+
+
+def signal(model: Transformer, task: Retrieval, batch: Batch) -> Row:
+    """How much the final stream at a query depends on the symbol that it is to find.
+
+    The symbol at s2, which is x_1, is exchanged for another: the change of the stream,
+    as a share of its length; beside it the same for a symbol of another chain.
+    """
+    before = list(model.streams(batch.inputs))[-1]
+    places = placed(task, batch)
+    rows = torch.arange(len(batch.inputs))
+    shares = {}
+    for name, chain in (("signal", 0), ("noise", 1)):
+        other = batch.inputs.clone()
+        at = places["s2"][:, chain]
+        symbols = other[rows, at, : task.d_token]
+        other[rows, at, : task.d_token] = symbols.roll(1, 0)
+        after = list(model.streams(other))[-1]
+        query = places["s0"][:, 0] - batch.inputs.shape[1]
+        change = (after - before)[rows, query].norm(dim=-1)
+        shares[name] = (change / before[rows, query].norm(dim=-1)).mean().item()
+    return shares
+
+
+def placed(task: Retrieval, batch: Batch) -> Mapping[str, Tensor]:
+    """The positions [sequence, chain] of every role."""
+    assert batch.roles is not None
+    return dict(zip(task.roles, batch.roles.unbind(1), strict=True))
+
+
+@torch.no_grad()
+def looked(model: Transformer, task: Retrieval, batch: Batch) -> Row:
+    """The mean attention along two paths, in the layer where it is largest; and how far
+    rows of the query are from uniform: 1 less their entropy, as a share.
+    """
+    patterns = attention_patterns(model, batch.inputs)[:, :, 0]
+    places = placed(task, batch)
+    rows = torch.arange(len(patterns))[:, None]
+    looks = {}
+    for query, key in (("s2", "s1"), ("s0", "s2")):
+        along = patterns[rows, :, places[query], places[key]]
+        looks[f"{query}←{key}"] = along.mean((0, 1)).max().item()
+    last = patterns[rows, :, places["s0"]]
+    entropy = -(last * last.clamp(min=1e-30).log()).sum(-1)
+    most = (places["s0"] + 1).log()[..., None]
+    looks["sharp"] = 1 - (entropy / most).mean().item()
+    return looks
+
+
+def rows_in(path: Path) -> list[Row]:
+    """The rows that a file has so far."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def main() -> None:
+    given = options(__doc__, arms=(), seeds=(SEEDS[0], SEEDS[-1]))
+    seeds = list(range(given.seeds[0], given.seeds[-1] + 1))
+    done = {row["arm"] for row in rows_in(given.out)}
+    data = Data([config(seed) for seed in seeds])
+    for arm in given.arms or ARMS:
+        if arm in done:
+            continue
+        rows = trained(arm, seeds, data)
+        with given.out.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        steps = [row["solved"] or math.inf for row in rows]
+        print(arm, sorted(steps), flush=True)
+
+
+if __name__ == "__main__":
+    main()
