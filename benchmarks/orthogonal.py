@@ -9,6 +9,7 @@ output is one run; an arm that is there already is not trained again.
 
 import json
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,28 +20,34 @@ from torch import Tensor
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
 from frame import options
+from headway.intervals import wilson
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.tasks import Batch, Retrieval
 from headway.training import Curriculum, Implicit, RunConfig, Stream, TrainingConfig
 from headway.training.data import held_out
 from headway.training.optimisers import AdamW
-from headway_experiments.reading import SOLVED
+from headway_experiments.figures import Panel, curves, draw_panels, share_panel
+from headway_experiments.reading import SOLVED, grouped
 from headway_experiments.remade import Remade
 
-QK, VO, MLP = "W_Q W_K", "W_V W_O", "W_in W_out"
-ALL = f"{QK} {VO} {MLP}"
+GROUPS = {"QK": "W_Q W_K", "VO": "W_V W_O", "MLP": "W_in W_out", "outer": "W_E W_U"}
+"""The groups of maps; `outer` are those into and out of the residual stream."""
+
+ALL = " ".join(GROUPS.values())
+
+
+def but(group: str) -> str:
+    """The maps of all other groups."""
+    return " ".join(maps for name, maps in GROUPS.items() if name != group)
+
 
 ARMS: dict[str, Curriculum] = {
     "none": Implicit(),
     "all": Remade(ALL, gain=1.0),
     "all, Gaussian": Remade(ALL, flat=False, gain=1.0),
     "all, size kept": Remade(ALL),
-    "QK": Remade(QK, gain=1.0),
-    "VO": Remade(VO, gain=1.0),
-    "MLP": Remade(MLP, gain=1.0),
-    "all but QK": Remade(f"{VO} {MLP}", gain=1.0),
-    "all but VO": Remade(f"{QK} {MLP}", gain=1.0),
-    "all but MLP": Remade(f"{QK} {VO}", gain=1.0),
+    **{group: Remade(maps, gain=1.0) for group, maps in GROUPS.items()},
+    **{f"all but {group}": Remade(but(group), gain=1.0) for group in GROUPS},
     "all, gain 0.5": Remade(ALL, gain=0.5),
     "all, gain 2": Remade(ALL, gain=2.0),
 }
@@ -48,6 +55,14 @@ ARMS: dict[str, Curriculum] = {
 
 SEEDS = range(6_100, 6_110)
 """The seeds that are judged; the setting was chosen with seeds 6000 to 6009."""
+
+GOALS = {"first hop": 0.25, "solved": SOLVED}
+"""What a run gets to: a loss of x_1 below half of the plateau, or a loss of both hops
+below that of a solved task.
+"""
+
+DRAWN = "none", "all", "all, Gaussian", "all, size kept"
+"""The arms whose losses are drawn."""
 
 SNAPSHOTS = 0, 50, 100, 200, 400, 800
 """The steps at which attention is looked at."""
@@ -178,7 +193,7 @@ def trained(arm: str, seeds: list[int], data: Data) -> list[Row]:
         about = start(stack.models[number], data.task, batch)
         rows.append({"arm": arm, "seed": seed, "start": about, "attention": {}})
     for row in rows:
-        row |= {"solved": None, "losses": []}
+        row |= {**dict.fromkeys(GOALS), "losses": []}
     for step in range(training.steps + 1):
         if step > 0:
             stack.step(step)
@@ -197,8 +212,10 @@ def noted(rows: list[Row], step: int, losses: Tensor) -> None:
     """Adds an evaluation to the rows."""
     for row, by_hop in zip(rows, losses, strict=True):
         row["losses"].append([step, *(round(loss, 5) for loss in by_hop.tolist())])
-        if row["solved"] is None and by_hop.mean() < SOLVED:
-            row["solved"] = step
+        losses = {"first hop": by_hop[0], "solved": by_hop.mean()}
+        for goal, loss in losses.items():
+            if row[goal] is None and loss < GOALS[goal]:
+                row[goal] = step
 
 
 @torch.no_grad()
@@ -286,8 +303,79 @@ def rows_in(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+def by_arm(rows: list[Row]) -> dict[str, list[Row]]:
+    """The rows of every arm that has some, in the order of the arms."""
+    those = grouped((row["arm"], row) for row in rows)
+    return {arm: those[arm] for arm in ARMS if arm in those}
+
+
+def told(rows: list[Row]) -> str:
+    """A table: for every arm the share of runs that get there, and when; and means over
+    what was measured before the first step.
+    """
+    starts = sorted(rows[0]["start"])
+    heads = ["arm", *GOALS, "last loss", *starts, "sharp at 0"]
+    lines = [" | ".join(heads), "|".join("---" for _ in heads)]
+    for arm, runs in by_arm(rows).items():
+        cells = [arm]
+        cells += [reached([row[goal] for row in runs]) for goal in GOALS]
+        last = [statistics.mean(row["losses"][-1][1:]) for row in runs]
+        cells.append(f"{min(last):.3f} to {max(last):.3f}")
+        for what in starts:
+            mean = statistics.mean(row["start"][what] for row in runs)
+            cells.append(f"{mean:.3g}")
+        sharp = statistics.mean(row["attention"]["0"]["sharp"] for row in runs)
+        lines.append(" | ".join([*cells, f"{sharp:.2g}"]))
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def reached(steps: list[int | None]) -> str:
+    """How many of some runs get to a goal, with the interval of the share; and the
+    median of their steps.
+    """
+    those = [step for step in steps if step is not None]
+    low, high = wilson(len(those), len(steps))
+    median = f", {statistics.median(those):.0f}" if those else ""
+    return f"{len(those)} of {len(steps)} ({low:.2f} to {high:.2f}){median}"
+
+
+def draw(rows: list[Row], file: Path) -> None:
+    """The share of runs that get to each goal, by arm; and the losses of some arms."""
+    from headway.report.figures.style import save_all
+
+    arms = by_arm(rows)
+    shares: dict[str, dict[str, tuple[int, int]]] = {}
+    for goal in GOALS:
+        counts = shares.setdefault(goal, {})
+        for arm, runs in arms.items():
+            counts[arm] = (sum(row[goal] is not None for row in runs), len(runs))
+    some = {arm: curves_of(runs) for arm, runs in arms.items() if arm in DRAWN}
+    panels = [
+        share_panel("By what is made anew", "share of runs", shares, list(arms)),
+        Panel("Single runs", curves(some), y="validation loss", log="y"),
+    ]
+    save_all(draw_panels(panels, columns=2), file.with_suffix(""), "Orthogonal starts")
+
+
+def curves_of(runs: list[Row]) -> list[tuple[list[int], list[float]]]:
+    """The loss of every run against the step."""
+    curves = []
+    for row in runs:
+        steps = [line[0] for line in row["losses"]]
+        curves.append((steps, [statistics.mean(line[1:]) for line in row["losses"]]))
+    return curves
+
+
 def main() -> None:
-    given = options(__doc__, arms=(), seeds=(SEEDS[0], SEEDS[-1]))
+    given = options(
+        __doc__, arms=(), seeds=(SEEDS[0], SEEDS[-1]), read=Path, figure=Path
+    )
+    if given.read:
+        rows = rows_in(given.read)
+        print(told(rows))
+        if given.figure:
+            draw(rows, given.figure)
+        return
     seeds = list(range(given.seeds[0], given.seeds[-1] + 1))
     done = {row["arm"] for row in rows_in(given.out)}
     data = Data([config(seed) for seed in seeds])
