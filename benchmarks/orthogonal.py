@@ -10,7 +10,7 @@ output is one run; an arm that is there already is not trained again.
 import json
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,14 @@ from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 from frame import options
 from headway.intervals import wilson
 from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.recipes import changed
 from headway.tasks import Batch, Retrieval
 from headway.training import Curriculum, Implicit, RunConfig, Stream, TrainingConfig
 from headway.training.data import held_out
 from headway.training.optimisers import AdamW
 from headway_experiments.figures import Panel, curves, draw_panels, share_panel
-from headway_experiments.reading import SOLVED, grouped
+from headway_experiments.reading import SOLVED, grouped, task_of
+from headway_experiments.recipes import paper
 from headway_experiments.remade import Remade
 
 GROUPS = {"QK": "W_Q W_K", "VO": "W_V W_O", "MLP": "W_in W_out", "outer": "W_E W_U"}
@@ -106,7 +108,7 @@ class Data:
     """The batches of several runs, stacked; each is drawn once for all arms."""
 
     def __init__(self, configs: list[RunConfig]):
-        self.task = configs[0].task
+        self.task = task_of(configs[0], Retrieval)
         self._streams = [Stream(config) for config in configs]
         self._known: dict[int, tuple[Tensor, Tensor]] = {}
         count = configs[0].training.eval_examples
@@ -212,8 +214,8 @@ def noted(rows: list[Row], step: int, losses: Tensor) -> None:
     """Adds an evaluation to the rows."""
     for row, by_hop in zip(rows, losses, strict=True):
         row["losses"].append([step, *(round(loss, 5) for loss in by_hop.tolist())])
-        losses = {"first hop": by_hop[0], "solved": by_hop.mean()}
-        for goal, loss in losses.items():
+        told_by = {"first hop": by_hop[0], "solved": by_hop.mean()}
+        for goal, loss in told_by.items():
             if row[goal] is None and loss < GOALS[goal]:
                 row[goal] = step
 
@@ -296,6 +298,19 @@ def looked(model: Transformer, task: Retrieval, batch: Batch) -> Row:
     return looks
 
 
+def starts(seeds: list[int]) -> Iterator[Row]:
+    """A row for every start at the paper's own size, which is not trained."""
+    for seed in seeds:
+        plain = changed(paper(2, seed), {"model.n_layers": 4})
+        batch = held_out(plain.task, 64, seed, "cpu")
+        task = task_of(plain, Retrieval)
+        for arm, curriculum in ARMS.items():
+            model = drawn(changed(plain, {"training.curriculum": curriculum}))
+            looks = {0: looked(model, task, batch)}
+            about = start(model, task, batch)
+            yield {"arm": arm, "seed": seed, "start": about, "attention": looks}
+
+
 def rows_in(path: Path) -> list[Row]:
     """The rows that a file has so far."""
     if not path.is_file():
@@ -314,13 +329,15 @@ def told(rows: list[Row]) -> str:
     what was measured before the first step.
     """
     starts = sorted(rows[0]["start"])
-    heads = ["arm", *GOALS, "last loss", *starts, "sharp at 0"]
+    trained = [*GOALS, "last loss"] if "losses" in rows[0] else []
+    heads = ["arm", *trained, *starts, "sharp at 0"]
     lines = [" | ".join(heads), "|".join("---" for _ in heads)]
     for arm, runs in by_arm(rows).items():
         cells = [arm]
-        cells += [reached([row[goal] for row in runs]) for goal in GOALS]
-        last = [statistics.mean(row["losses"][-1][1:]) for row in runs]
-        cells.append(f"{min(last):.3f} to {max(last):.3f}")
+        if "losses" in runs[0]:
+            cells += [reached([row[goal] for row in runs]) for goal in GOALS]
+            last = [statistics.mean(row["losses"][-1][1:]) for row in runs]
+            cells.append(f"{min(last):.3f} to {max(last):.3f}")
         for what in starts:
             mean = statistics.mean(row["start"][what] for row in runs)
             cells.append(f"{mean:.3g}")
@@ -368,7 +385,12 @@ def curves_of(runs: list[Row]) -> list[tuple[list[int], list[float]]]:
 
 def main() -> None:
     given = options(
-        __doc__, arms=(), seeds=(SEEDS[0], SEEDS[-1]), read=Path, figure=Path
+        __doc__,
+        arms=(),
+        seeds=(SEEDS[0], SEEDS[-1]),
+        starts=False,
+        read=Path,
+        figure=Path,
     )
     if given.read:
         rows = rows_in(given.read)
@@ -377,6 +399,11 @@ def main() -> None:
             draw(rows, given.figure)
         return
     seeds = list(range(given.seeds[0], given.seeds[-1] + 1))
+    if given.starts:
+        with given.out.open("w", encoding="utf-8") as file:
+            for row in starts(seeds):
+                file.write(json.dumps(row) + "\n")
+        return
     done = {row["arm"] for row in rows_in(given.out)}
     data = Data([config(seed) for seed in seeds])
     for arm in given.arms or ARMS:
