@@ -12,6 +12,7 @@ import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,8 @@ of two candidates has 0.5.
 SEQUENCES = 128
 """The sequences that attention and signal are averaged over."""
 
-DRAWN = "none", "all", "all, Gaussian", "all, size kept"
-"""The arms whose losses are drawn."""
+FIRST = "none", "all", "all, Gaussian", "all, size kept"
+"""The arms that come first, and whose losses are drawn."""
 
 Row = dict[str, Any]
 
@@ -104,11 +105,11 @@ def drawn(config: RunConfig) -> Transformer:
 
 
 def plan(seeds: Iterable[int] = SEEDS, arms: Iterable[str] = ARMS) -> Plan:
-    """The runs of all seeds, arm by arm."""
+    """The runs of the arms, seed by seed; those of `FIRST` before all others."""
+    order = sorted(product(seeds, arms), key=lambda pair: pair[1] not in FIRST)
     runs = {}
-    for arm in arms:
-        for seed in seeds:
-            runs[f"{arm},seed={seed}"] = config(seed, curriculum=ARMS[arm])
+    for seed, arm in order:
+        runs[f"{arm},seed={seed}"] = config(seed, curriculum=ARMS[arm])
     return Plan("orthogonal", runs)
 
 
@@ -277,7 +278,7 @@ def draw(rows: list[Row], file: Path) -> None:
     counts = {}
     for arm, runs in arms.items():
         counts[arm] = (sum(row["left"] is not None for row in runs), len(runs))
-    some = {arm: curves_of(runs) for arm, runs in arms.items() if arm in DRAWN}
+    some = {arm: curves_of(runs) for arm, runs in arms.items() if arm in FIRST}
     panels = [
         share_panel("The plateau is left", "share of runs", {"": counts}, list(arms)),
         Panel("Single runs", curves(some), y="validation loss", log="y"),
