@@ -316,6 +316,7 @@ def main() -> None:
         with given.out.open("w", encoding="utf-8") as file:
             for row in starts(seeds):
                 file.write(json.dumps(row) + "\n")
+                file.flush()
         return
     planned = plan(seeds, given.arms or ARMS)
     with Engine(1) as engine:
