@@ -23,9 +23,16 @@ from frame import options
 from headway.intervals import wilson
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.recipes import changed
-from headway.sweeps import Engine, Plan, sweep
 from headway.tasks import Batch, Retrieval
-from headway.training import Curriculum, Implicit, Run, RunConfig, TrainingConfig
+from headway.training import (
+    Curriculum,
+    Implicit,
+    Run,
+    RunConfig,
+    TrainingConfig,
+    resume,
+    train,
+)
 from headway.training.data import held_out
 from headway_experiments.figures import Panel, curves, draw_panels, share_panel
 from headway_experiments.reading import grouped, task_of
@@ -104,13 +111,17 @@ def drawn(config: RunConfig) -> Transformer:
     return model
 
 
-def plan(seeds: Iterable[int] = SEEDS, arms: Iterable[str] = ARMS) -> Plan:
-    """The runs of the arms, seed by seed; those of `FIRST` before all others."""
-    order = sorted(product(seeds, arms), key=lambda pair: pair[1] not in FIRST)
-    runs = {}
-    for seed, arm in order:
-        runs[f"{arm},seed={seed}"] = config(seed, curriculum=ARMS[arm])
-    return Plan("orthogonal", runs)
+def planned(seeds: Iterable[int], arms: Iterable[str]) -> list[tuple[int, str]]:
+    """Seeds and arms, seed by seed; those of `FIRST` before all others."""
+    return sorted(product(seeds, arms), key=lambda pair: pair[1] not in FIRST)
+
+
+def trained(arm: str, seed: int, folder: Path) -> Run:
+    """A run, which is trained to its end from where it is."""
+    place = folder / f"{arm},seed={seed}"
+    if (place / "config.json").is_file():
+        return resume(place)
+    return train(config(seed, curriculum=ARMS[arm]), place)
 
 
 def row_of(arm: str, run: Run) -> Row:
@@ -318,14 +329,13 @@ def main() -> None:
                 file.write(json.dumps(row) + "\n")
                 file.flush()
         return
-    planned = plan(seeds, given.arms or ARMS)
-    with Engine(1) as engine:
-        sweep(planned, given.folder, engine)
     with given.out.open("w", encoding="utf-8") as file:
-        for name in planned.runs:
-            run = Run.open(given.folder / name)
-            row = row_of(name.partition(",seed=")[0], run)
+        for seed, arm in planned(seeds, given.arms or ARMS):
+            run = trained(arm, seed, given.folder)
+            row = row_of(arm, run)
+            print(arm, seed, row["left"], row["losses"][-1], flush=True)
             file.write(json.dumps(row) + "\n")
+            file.flush()
 
 
 if __name__ == "__main__":
