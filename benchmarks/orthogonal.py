@@ -70,6 +70,9 @@ LEFT = 0.375
 of two candidates has 0.5.
 """
 
+STEPS = 1_200
+"""The steps within which the plateau is to be left."""
+
 SEQUENCES = 128
 """The sequences that attention and signal are averaged over."""
 
@@ -82,7 +85,7 @@ Row = dict[str, Any]
 def config(seed: int, **changes: Any) -> RunConfig:
     """The recipe `paper`, made small."""
     training = TrainingConfig(
-        steps=1_200,
+        steps=STEPS,
         batch_size=64,
         learning_rate=2e-3,
         stop_below=LEFT,
@@ -116,12 +119,12 @@ def planned(seeds: Iterable[int], arms: Iterable[str]) -> list[tuple[int, str]]:
     return sorted(product(seeds, arms), key=lambda pair: pair[1] not in FIRST)
 
 
-def trained(arm: str, seed: int, folder: Path) -> Run:
+def trained(arm: str, seed: int, steps: int, folder: Path) -> Run:
     """A run, which is trained to its end from where it is."""
     place = folder / f"{arm},seed={seed}"
     if (place / "config.json").is_file():
         return resume(place)
-    return train(config(seed, curriculum=ARMS[arm]), place)
+    return train(config(seed, curriculum=ARMS[arm], steps=steps), place)
 
 
 def row_of(arm: str, run: Run) -> Row:
@@ -312,6 +315,7 @@ def main() -> None:
         arms=(),
         seeds=(SEEDS[0], SEEDS[-1]),
         folder=Path("runs/orthogonal"),
+        steps=STEPS,
         starts=False,
         read=Path,
         figure=Path,
@@ -331,7 +335,7 @@ def main() -> None:
         return
     with given.out.open("w", encoding="utf-8") as file:
         for seed, arm in planned(seeds, given.arms or ARMS):
-            run = trained(arm, seed, given.folder)
+            run = trained(arm, seed, given.steps, given.folder)
             row = row_of(arm, run)
             print(arm, seed, row["left"], row["losses"][-1], flush=True)
             file.write(json.dumps(row) + "\n")
