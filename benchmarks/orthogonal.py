@@ -34,7 +34,14 @@ from headway.training import (
     train,
 )
 from headway.training.data import held_out
-from headway_experiments.figures import Panel, curves, draw_panels, share_panel
+from headway_experiments.figures import (
+    Panel,
+    Series,
+    curves,
+    draw_panels,
+    numbered,
+    share_panel,
+)
 from headway_experiments.reading import grouped, task_of
 from headway_experiments.recipes import paper
 from headway_experiments.remade import Remade
@@ -285,19 +292,46 @@ def reached(steps: list[int | None]) -> str:
 
 
 def draw(rows: list[Row], file: Path) -> None:
-    """The share of runs that get to each goal, by arm; and the losses of some arms."""
+    """The share of runs that leave the plateau, by arm, and the losses of some arms; of
+    models that are not trained, signal and sharpness.
+    """
     from headway.report.figures.style import save_all
 
     arms = by_arm(rows)
+    panels = _of_runs(arms) if "left" in rows[0] else _of_starts(arms)
+    save_all(draw_panels(panels, columns=2), file.with_suffix(""), "Orthogonal starts")
+
+
+def _of_runs(arms: dict[str, list[Row]]) -> list[Panel]:
     counts = {}
     for arm, runs in arms.items():
         counts[arm] = (sum(row["left"] is not None for row in runs), len(runs))
     some = {arm: curves_of(runs) for arm, runs in arms.items() if arm in FIRST}
-    panels = [
+    return [
         share_panel("The plateau is left", "share of runs", {"": counts}, list(arms)),
         Panel("Single runs", curves(some), y="validation loss", log="y"),
     ]
-    save_all(draw_panels(panels, columns=2), file.with_suffix(""), "Orthogonal starts")
+
+
+def _of_starts(arms: dict[str, list[Row]]) -> list[Panel]:
+    places: list[float] = []
+    signals: list[float] = []
+    sharpness: list[float] = []
+    for place, rows in enumerate(arms.values()):
+        for row in rows:
+            places.append(place)
+            signals.append(row["start"]["signal"])
+            sharpness.append(row["attention"]["0"]["sharp"])
+    look = numbered(0, marker=True, ls="none", ms=4)
+    shown = {"log": "y", "x": "", "names": list(arms)}
+    shown |= {"limits": {"xlim": (-0.6, len(arms) - 0.4)}}
+    signal = [Series(places, signals, look)]
+    sharp = [Series(places, sharpness, look)]
+    change = "change of the stream, relative"
+    return [
+        Panel("What arrives of the right symbol", signal, y=change, **shown),
+        Panel("Attention", sharp, y="1 less relative entropy", **shown),
+    ]
 
 
 def curves_of(runs: list[Row]) -> list[tuple[list[int], list[float]]]:
