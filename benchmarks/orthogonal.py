@@ -22,6 +22,7 @@ from torch import Tensor
 from frame import options
 from headway.intervals import wilson
 from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.models.transformer import Block
 from headway.recipes import changed
 from headway.tasks import Batch, Retrieval
 from headway.training import (
@@ -160,17 +161,20 @@ def row_of(arm: str, run: Run) -> Row:
 @torch.no_grad()
 def start(model: Transformer, task: Retrieval, batch: Batch) -> Row:
     """What can be said of a model before its first step (see `spectrum`, `signal`)."""
-    both: dict[str, list[Row]] = {"QK": [], "VO": []}
+    about: dict[str, list[float]] = {}
     for block in model.layers:
-        query, key, value = block.attn.qkv.weight.chunk(3)
-        both["QK"].append(spectrum(query.T @ key))
-        both["VO"].append(spectrum(block.attn.out.weight @ value))
-    about: Row = {}
-    for name, spectra in both.items():
-        for what in spectra[0]:
-            values = [each[what] for each in spectra]
-            about[f"{name} {what}"] = sum(values) / len(values)
-    return about | signal(model, task, batch)
+        for name, combined in products(block).items():
+            for what, number in spectrum(combined).items():
+                about.setdefault(f"{name} {what}", []).append(number)
+    means = {what: statistics.mean(numbers) for what, numbers in about.items()}
+    return means | signal(model, task, batch)
+
+
+def products(block: Block) -> dict[str, Tensor]:
+    """The products of a head's maps that act on the stream."""
+    query, key, value = block.attn.qkv.weight.chunk(3)
+    output = block.attn.out.weight
+    return {"QK": query.T @ key, "VO": output @ value}
 
 
 def spectrum(product: Tensor) -> Row:
@@ -179,12 +183,16 @@ def spectrum(product: Tensor) -> Row:
     largest over the smallest.
     """
     values = torch.linalg.svdvals(product.double())
-    shares = values.square() / values.square().sum()
-    entropy = -(shares * shares.clamp(min=1e-300).log()).sum()
+    squares = values.square()
+    shares = squares / squares.sum()
+    size = squares.mean().sqrt()
+    rank = torch.special.entr(shares).sum().exp()
+    ratio = values[0] / values[-1]
+    condition = ratio.log10()
     return {
-        "size": values.square().mean().sqrt().item(),
-        "rank": entropy.exp().item(),
-        "condition": (values[0] / values[-1]).log10().item(),
+        "size": size.item(),
+        "rank": rank.item(),
+        "condition": condition.item(),
     }
 
 
@@ -194,20 +202,38 @@ def signal(model: Transformer, task: Retrieval, batch: Batch) -> Row:
     The symbol at s2, which is x_1, is exchanged for another: the change of the stream,
     as a share of its length; beside it the same for a symbol of another chain.
     """
-    before = list(model.streams(batch.inputs))[-1]
-    places = placed(task, batch)
-    rows = torch.arange(len(batch.inputs))
+    before = at_query(model, task, batch, batch.inputs)
+    length = before.norm(dim=-1)
     shares = {}
     for name, chain in (("signal", 0), ("noise", 1)):
-        other = batch.inputs.clone()
-        at = places["s2"][:, chain]
-        symbols = other[rows, at, : task.d_token]
-        other[rows, at, : task.d_token] = symbols.roll(1, 0)
-        after = list(model.streams(other))[-1]
-        query = places["s0"][:, 0] - batch.inputs.shape[1]
-        change = (after - before)[rows, query].norm(dim=-1)
-        shares[name] = (change / before[rows, query].norm(dim=-1)).mean().item()
+        inputs = exchanged(task, batch, chain)
+        after = at_query(model, task, batch, inputs)
+        change = (after - before).norm(dim=-1)
+        share = change / length
+        shares[name] = share.mean().item()
     return shares
+
+
+def exchanged(task: Retrieval, batch: Batch, chain: int) -> Tensor:
+    """The inputs of sequences, with the symbol at s2 of a chain from other ones."""
+    rows = torch.arange(len(batch.inputs))
+    place = placed(task, batch)["s2"][:, chain]
+    symbol = slice(task.d_token)
+    inputs = batch.inputs.clone()
+    symbols = inputs[rows, place, symbol]
+    inputs[rows, place, symbol] = symbols.roll(1, 0)
+    return inputs
+
+
+def at_query(
+    model: Transformer, task: Retrieval, batch: Batch, inputs: Tensor
+) -> Tensor:
+    """The stream after all layers, at the query of the first chain."""
+    *_, stream = model.streams(inputs)
+    first = placed(task, batch)["s0"][:, 0]
+    place = first - inputs.shape[1]
+    rows = torch.arange(len(inputs))
+    return stream[rows, place]
 
 
 def placed(task: Retrieval, batch: Batch) -> Mapping[str, Tensor]:
@@ -229,10 +255,16 @@ def looked(model: Transformer, task: Retrieval, batch: Batch) -> Row:
         along = patterns[rows, :, places[query], places[key]]
         looks[f"{query}←{key}"] = along.mean((0, 1)).max().item()
     last = patterns[rows, :, places["s0"]]
-    entropy = -(last * last.clamp(min=1e-30).log()).sum(-1)
-    most = (places["s0"] + 1).log()[..., None]
-    looks["sharp"] = 1 - (entropy / most).mean().item()
-    return looks
+    seen = places["s0"] + 1
+    return looks | {"sharp": sharpness_of(last, seen)}
+
+
+def sharpness_of(patterns: Tensor, seen: Tensor) -> float:
+    """1 less the mean entropy of rows, as a share of that of uniform ones."""
+    entropy = torch.special.entr(patterns).sum(-1)
+    most = seen.log()[..., None]
+    share = entropy / most
+    return 1 - share.mean().item()
 
 
 def starts(seeds: list[int]) -> Iterator[Row]:
@@ -262,23 +294,30 @@ def by_arm(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def told(rows: list[Row]) -> str:
-    """A table: for every arm the share of runs that get there, and when; and means over
-    what was measured before the first step.
+    """A table: for every arm the share of runs that leave the plateau, and when; and
+    means over what was measured before the first step.
     """
-    starts = sorted(rows[0]["start"])
-    trained = ["left"] if "left" in rows[0] else []
-    heads = ["arm", *trained, *starts, "sharp at 0"]
+    first = rows[0]
+    heads = ["arm", *first["start"], "sharp"]
+    if "left" in first:
+        heads.append("left")
     lines = [" | ".join(heads), "|".join("---" for _ in heads)]
     for arm, runs in by_arm(rows).items():
-        cells = [arm]
-        if "left" in runs[0]:
-            cells.append(reached([row["left"] for row in runs]))
-        for what in starts:
-            mean = statistics.mean(row["start"][what] for row in runs)
-            cells.append(f"{mean:.3g}")
-        sharp = statistics.mean(row["attention"]["0"]["sharp"] for row in runs)
-        lines.append(" | ".join([*cells, f"{sharp:.2g}"]))
+        cells = cells_of(runs)
+        lines.append(" | ".join([arm, *cells]))
     return "\n".join(f"| {line} |" for line in lines)
+
+
+def cells_of(runs: list[Row]) -> Iterator[str]:
+    """An arm's cells of the table."""
+    for what in runs[0]["start"]:
+        values = [row["start"][what] for row in runs]
+        yield f"{statistics.mean(values):.3g}"
+    sharp = [row["attention"]["0"]["sharp"] for row in runs]
+    yield f"{statistics.mean(sharp):.2g}"
+    if "left" in runs[0]:
+        steps = [row["left"] for row in runs]
+        yield reached(steps)
 
 
 def reached(steps: list[int | None]) -> str:
@@ -314,24 +353,29 @@ def _of_runs(arms: dict[str, list[Row]]) -> list[Panel]:
 
 
 def _of_starts(arms: dict[str, list[Row]]) -> list[Panel]:
-    places: list[float] = []
-    signals: list[float] = []
-    sharpness: list[float] = []
+    signals = []
+    sharpness = []
     for place, rows in enumerate(arms.values()):
         for row in rows:
-            places.append(place)
-            signals.append(row["start"]["signal"])
-            sharpness.append(row["attention"]["0"]["sharp"])
-    look = numbered(0, marker=True, ls="none", ms=4)
-    shown = {"log": "y", "x": "", "names": list(arms)}
-    shown |= {"limits": {"xlim": (-0.6, len(arms) - 0.4)}}
-    signal = [Series(places, signals, look)]
-    sharp = [Series(places, sharpness, look)]
+            signals.append((place, row["start"]["signal"]))
+            sharpness.append((place, row["attention"]["0"]["sharp"]))
+    names = list(arms)
     change = "change of the stream, relative"
     return [
-        Panel("What arrives of the right symbol", signal, y=change, **shown),
-        Panel("Attention", sharp, y="1 less relative entropy", **shown),
+        dots("What arrives of the right symbol", change, signals, names),
+        dots("Attention", "1 less relative entropy", sharpness, names),
     ]
+
+
+def dots(
+    title: str, y: str, points: list[tuple[int, float]], names: list[str]
+) -> Panel:
+    """A panel of a point for every model, by arm."""
+    places, values = zip(*points, strict=True)
+    look = numbered(0, marker=True, ls="none", ms=4)
+    series = [Series(places, values, look)]
+    limits = {"xlim": (-0.6, len(names) - 0.4)}
+    return Panel(title, series, "", y, log="y", limits=limits, names=names)
 
 
 def curves_of(runs: list[Row]) -> list[tuple[list[int], list[float]]]:
