@@ -120,9 +120,9 @@ CAPS = {
     "src/headway/theory": Cap(3389, 5.99, 0.000),
     "src/headway/training": Cap(13908, 5.83, 0.018),
     "src/headway/verbs": Cap(2300, 4.95, 0.038),
-    "benchmarks": Cap(11066, 7.61, 0.131),
+    "benchmarks": Cap(12896, 7.61, 0.131),
     "tests": Cap(None, 6.77, 0.037),
-    "src/headway_experiments": Cap(69957, 6.44, 0.048),
+    "src/headway_experiments": Cap(70143, 6.44, 0.048),
 }
 """By folder, with those below it; `*` stands for a folder's own files."""
 
