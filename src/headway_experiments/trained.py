@@ -134,7 +134,7 @@ class Trained(Curriculum):
         return Held(model, self.weights, self.every).holding
 
 
-def _places_in(model: Transformer) -> dict[str, Place]:
+def places_in(model: Transformer) -> dict[str, Place]:
     """The weights that a model has, by name."""
     places = dict(ENDS)
     for layer in range(model.n_layers):
@@ -145,7 +145,7 @@ def _places_in(model: Transformer) -> dict[str, Place]:
     return {name: place for name, place in places.items() if place.key in parameters}
 
 
-def _named_in(stage: Stage, places: Mapping[str, Place]) -> set[str]:
+def named_in(stage: Stage, places: Mapping[str, Place]) -> set[str]:
     """The weights that a stage trains; a name without a layer means that of every
     layer.
     """
@@ -176,11 +176,11 @@ class Held:
         self._parameters = dict(model.named_parameters())
         self._every = every
         self._factors = []
-        places = _places_in(model)
+        places = places_in(model)
         trained_in = []
         for stage in stages_of(weights):
             self._factors.append(stage.factor)
-            trained_in.append(_named_in(stage, places))
+            trained_in.append(named_in(stage, places))
         ever = {places[name].key for names in trained_in for name in names}
         for key, weight in self._parameters.items():
             weight.requires_grad_(key in ever)
