@@ -37,14 +37,23 @@ class Alternate(Task):
         return (noise.argsort(1)[:, :2],)
 
     def assemble(self, draws):
-        (pair,) = draws
-        tokens = pair.repeat(1, LENGTH // 2)
+        (drawn,) = draws
+        tokens = drawn.repeat(1, LENGTH // drawn.shape[1])
         queries = torch.arange(LENGTH - 2, LENGTH)
         roles = queries.expand(len(tokens), 1, 2)
         return Batch(tokens, tokens[:, -3:-1, None], roles)
 
 
-del KINDS[Alternate.kind]
+@dataclass(frozen=True)
+class Anything(Alternate):
+    """Reads any tokens."""
+
+    def draw(self, count, generator):
+        return (torch.randint(SYMBOLS, (count, LENGTH), generator=generator),)
+
+
+for task in (Alternate, Anything):
+    del KINDS[task.kind]
 
 
 class Votes:
@@ -70,9 +79,10 @@ class Votes:
         return (tap(0, rows) @ symbols[:, None]).sum(1)[:, -2:] * 20
 
 
-def sample_of(model: Votes, purpose: str = "program") -> Sample:
-    batch = held_out(Alternate(), 60, 0, "cpu", purpose)
-    return Sample.of(Bench(model, Alternate(), batch))
+def sample_of(model, purpose: str = "program", task: Task | None = None) -> Sample:
+    task = task or Alternate()
+    batch = held_out(task, 60, 0, "cpu", purpose)
+    return Sample.of(Bench(model, task, batch))
 
 
 def circuit_of(model: Votes) -> Circuit:

@@ -6,8 +6,8 @@ from itertools import combinations, islice, permutations
 
 import numpy as np
 
-from headway.programs.expressions import TOKEN, Array, Expression, Mask, Scope
-from headway.programs.pool import Pool, Variable
+from headway.programs.expressions import Array, Expression, Mask, Scope
+from headway.programs.pool import FREQUENT, Pool, Variable, is_value
 from headway.programs.sample import Sample
 from headway.programs.selects import UnreadError, code_of
 from headway.programs.swayed import Swayed
@@ -206,7 +206,7 @@ class Heads:
         if not any(looks in written.form for looks in LOOKS_ABOUT):
             return written
         target = Target(name, self.scope.value(written), word)
-        return self._matched(target) or written
+        return self._best([*self._serving(target), written], target)
 
     def _of_role(self, target: Target) -> Expression | None:
         """A relation between roles, by what lower heads tell, or by place and
@@ -214,7 +214,7 @@ class Heads:
         """
         return (
             self._in_words(PLACES_FIRST, target)
-            or self._matched(target)
+            or self._best(self._serving(target), target)
             or self._in_words(NEARBY, target)
         )
 
@@ -223,20 +223,25 @@ class Heads:
         told = [Expression(code_of(word), "select") for word in words]
         return next(self._picked(told, target), None)
 
-    def _matched(self, target: Target) -> Expression | None:
-        """The keys by values that lower heads have brought to them or to the query; of
-        the selects that serve the one that holds when lower heads look elsewhere.
+    def _best(self, serving: Sequence[Expression], target: Target) -> Expression | None:
+        """Of selects with the keys of a head the one that holds when lower heads look
+        elsewhere.
+        """
+        rows = target.rows & self.sample.matters
+        head = head_of(target.name)
+        return self.swayed.best(serving, head, rows) if serving else None
+
+    def _serving(self, target: Target) -> list[Expression]:
+        """The selects with the keys of a head, by values that lower heads have brought
+        to them or to the query.
         """
         reaching = list(self._reaching(target))
-        served = list(self._picked(reaching, target))
-        if not served:
-            served = list(self._picked(self._counted(target), target))
-        if not served:
-            served = list(islice(self._both(reaching, target), MOST_PAIRS))
-        if not served:
-            return self._held(target)
-        rows = target.rows & self.sample.matters
-        return self.swayed.best(served, head_of(target.name), rows)
+        return (
+            list(self._picked(reaching, target))
+            or list(self._picked(self._counted(target), target))
+            or list(islice(self._both(reaching, target), MOST_PAIRS))
+            or list(self._picked(self._held(), target))
+        )
 
     def _reaching(self, target: Target) -> Iterator[Expression]:
         """The matches of two values that have all keys of a head among theirs."""
@@ -296,31 +301,19 @@ class Heads:
         if words is not None:
             yield f"({{}} & {words})"
 
-    def _held(self, target: Target) -> Expression | None:
+    def _held(self) -> Iterator[Expression]:
         """The keys at which something holds that lower heads tell."""
-        places = [
-            variable
-            for variable in self.pool.of_kind("place")
-            if variable.expression.parts
-        ]
         told = [variable.expression for variable in self.pool.of_kind("bool")]
-        for variable in places:
-            told += [
-                Expression(f"({{}} {sign} j)", "bool", (variable.expression,), 0.0)
-                for sign in ("==", "!=")
-            ]
+        for variable in self.pool.of_kind("place"):
+            if variable.expression.parts:
+                told += [_than(sign, variable, "j") for sign in ("==", "!=")]
         for variable in self.pool.of_kind("token")[1:MOST_HELD]:
-            parts = (variable.expression, TOKEN)
-            told += [
-                Expression(f"({{}} {sign} {{}})", "bool", parts, 0.0)
-                for sign in ("==", "!=")
-            ]
-        held = [
-            Expression("(seen & at_keys({}, seen))", "select", (condition,))
-            for condition in told
-        ]
-        served = list(self._picked(held, target))
-        return min(served, key=_length) if served else None
+            told += [_than(sign, variable, "t") for sign in ("==", "!=")]
+            values, times = np.unique(variable.values, return_counts=True)
+            frequent = values[np.argsort(-times)][:FREQUENT]
+            told += [is_value(variable, int(value)) for value in frequent]
+        for condition in told:
+            yield Expression("(seen & at_keys({}, seen))", "select", (condition,))
 
     def _both(
         self, nearly: Sequence[Expression], target: Target
@@ -383,14 +376,10 @@ def _shifted(key: Expression, query: Expression, by: int) -> Expression:
     return Expression(form, "select", (key, query))
 
 
-def _than(sign: str, variable: Variable, own: Expression) -> Expression:
+def _than(sign: str, variable: Variable, own: str) -> Expression:
     """The condition that a value compares so with the own token or place."""
-    return Expression(f"({{}} {sign} {{}})", "bool", (variable.expression, own), 0.0)
-
-
-def _length(select: Expression) -> int:
-    """The length of a select's code, with all that it is made of written out."""
-    return len(select.code())
+    form = f"({{}} {sign} {own})"
+    return Expression(form, "bool", (variable.expression,), 0.0)
 
 
 def _rows_in_words(rows: Array) -> str | None:
