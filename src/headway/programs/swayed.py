@@ -37,11 +37,19 @@ class Sway:
     scope: Scope
     attention: Array
 
-    def overlap(self, select: Expression, head: Head, rows: Array) -> float:
-        """The share of a head's attention that a select tells, at some rows."""
+    def told(
+        self, selects: Sequence[Expression], head: Head, rows: Array
+    ) -> tuple[Array, int]:
+        """The attention of a head that each select tells, added up over those of some
+        rows at which the selects differ; and how many these are.
+        """
         with self.scope.trying():
-            keys = self.scope.value(select)
-            return overlap(keys, self.attention, head, rows)
+            keys = np.stack([self.scope.value(select)[rows] for select in selects])
+        differ = (keys != keys[0]).any((0, 2))
+        layer, number = head
+        attention = self.attention[:, layer, number][rows][differ]
+        told = [told_by(each[differ], attention).sum() for each in keys]
+        return np.array(told), int(differ.sum())
 
 
 def overlap(keys: Mask, attention: Array, head: Head, rows: Array) -> float:
@@ -54,10 +62,14 @@ def overlap(keys: Mask, attention: Array, head: Head, rows: Array) -> float:
         rows: the queries, [sequence, query].
     """
     layer, number = head
-    at_rows = keys[rows]
-    shares = at_rows / np.maximum(at_rows.sum(1, keepdims=True), 1)
-    own = attention[:, layer, number][rows]
-    return float(np.minimum(shares, own).sum(1).mean()) if len(own) else 0.0
+    told = told_by(keys[rows], attention[:, layer, number][rows])
+    return float(told.mean()) if len(told) else 0.0
+
+
+def told_by(keys: Array, attention: Array) -> Array:
+    """The share of attention that even attention to keys tells, of every row."""
+    shares = keys / np.maximum(keys.sum(1, keepdims=True), 1)
+    return np.minimum(shares, attention).sum(1)
 
 
 class Swayed:
@@ -101,10 +113,9 @@ class Swayed:
         by_length = sorted(selects, key=lambda select: len(select.code()))[:MOST]
         if len(by_length) == 1 or not self._sways:
             return by_length[0]
-        told = [
-            sum(sway.overlap(select, head, rows) for sway in self._sways)
-            for select in by_length
-        ]
-        least = max(told) - CLOSE * len(self._sways)
+        every = [sway.told(by_length, head, rows) for sway in self._sways]
+        told = np.sum([told for told, _ in every], axis=0)
+        count = sum(differ for _, differ in every)
+        least = told.max() - CLOSE * count
         likely = zip(by_length, told, strict=True)
         return next(select for select, share in likely if share >= least)
