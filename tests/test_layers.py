@@ -20,6 +20,7 @@ ROOMS = [
     {"errors", "late", "settings", "version"},
     {"fields", "intervals", "reading", "text"},
     {"userfile", "screen"},
+    {"console"},
     {"progress"},
     {"relations"},
     {"theory"},

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from commands import refused
-from headway.screen import Screen, console
+from headway.console import console
+from headway.screen import Screen
 from headway.terminal import cli
 from headway.terminal.base import columns
 from headway.training import Run

@@ -13,7 +13,7 @@ from threading import current_thread, main_thread
 from rich.live import Live
 from rich.text import Text
 
-from headway.screen import console
+from headway.console import console
 from headway.text import duration
 
 

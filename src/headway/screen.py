@@ -2,14 +2,7 @@
 
 import os
 import re
-import sys
-from collections.abc import Iterator
 from typing import Any, TextIO
-
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-
-from headway.text import width
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that may move the cursor or turn text, but for ends and tabs."""
@@ -69,35 +62,3 @@ def screen_on(stream: TextIO | None) -> Any:
     if reconfigure := getattr(stream, "reconfigure", None):
         reconfigure(errors="backslashreplace", line_buffering=True)
     return Screen(stream, [])
-
-
-def console() -> Console:
-    """The terminal, at most 120 columns wide."""
-    out: Any = sys.stdout
-    if isinstance(out, Screen):
-        out = Screen(out.stream, out.losses, drawing=True)
-    return PlainConsole(
-        file=out, width=width(), highlight=False, markup=False, emoji=False
-    )
-
-
-class PlainConsole(Console):
-    """A terminal in which no text moves the cursor; displays do.
-
-    Who has seen enough ends the program as with any other text, not as rich would.
-    """
-
-    def on_broken_pipe(self) -> None:
-        """Passes on that nobody reads any more."""
-        raise BrokenPipeError
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterator[Segment]:
-        """The pieces that are shown."""
-        for segment in super().render(renderable, options):
-            yield (
-                segment
-                if segment.control
-                else Segment(plain(segment.text), segment.style)
-            )

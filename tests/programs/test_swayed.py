@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from test_looking_elsewhere import LENGTH, SYMBOLS, Anything, sample_of
 
 from headway.programs.expressions import TOKEN, Expression
 from headway.programs.find import read_program
 from headway.programs.swayed import Swayed
 from headway.replace import Circuit
 from headway.replace.mechanism import Paths
-from test_elsewhere import LENGTH, SYMBOLS, Anything, sample_of
 
 PREVIOUS = Expression("(seen & (j == i - 1))", "select", (), 1.0, ("L0.H0",))
 BROUGHT = Expression("take({}, {})", "token", (PREVIOUS, TOKEN))

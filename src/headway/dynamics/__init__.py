@@ -13,6 +13,8 @@ from headway.late import late
 
 if TYPE_CHECKING:
     from headway.dynamics.dependence import Dependence as Dependence
+    from headway.dynamics.programs import ProgramHistory as ProgramHistory
+    from headway.dynamics.programs import program_history as program_history
 
 HOMES = {
     "dependence": "Dependence",
@@ -20,5 +22,6 @@ HOMES = {
         "EMERGES_AT Timeline crossing emergence hop_steps "
         "learnt_in_order saved_timeline"
     ),
+    "programs": "ProgramHistory program_history",
 }
 __all__, __getattr__, __dir__ = late(__name__, HOMES)

@@ -6,15 +6,12 @@ from headway.late import late
 
 if TYPE_CHECKING:
     from headway.programs.forced import Followed as Followed
-    from headway.programs.history import ProgramHistory as ProgramHistory
-    from headway.programs.history import program_history as program_history
     from headway.programs.judged import JudgedProgram as JudgedProgram
     from headway.programs.judged import program as program
     from headway.programs.printed import Program as Program
 
 HOMES = {
     "forced": "Followed",
-    "history": "ProgramHistory program_history",
     "judged": "JudgedProgram program",
     "printed": "Program",
 }

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from rich.table import Table
 from rich.text import Text
 
+from headway.console import console
 from headway.errors import require
 from headway.reading import clear_io_errors, is_folder
-from headway.screen import console
 from headway.text import wrapped
 
 INDENT = " " * 11

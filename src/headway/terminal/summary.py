@@ -5,12 +5,12 @@ from pathlib import Path
 
 from rich.text import Text
 
+from headway.console import console
 from headway.dynamics import Timeline
 from headway.find import MinimalCircuits
 from headway.judge import THRESHOLD, Discovery, verdicts
 from headway.judge.text import WORDS, of_discovery, path_table, without_paths
 from headway.report.findings import solved_at
-from headway.screen import console
 from headway.terminal.base import INDENT, LOOKS, print_part
 from headway.text import UNBROKEN, at_step, counted, duration, rounded
 from headway.theory import Flow, chain_depth, fewest_paths

@@ -6,9 +6,9 @@ from typing import Any
 
 from rich.text import Text
 
+from headway.console import console
 from headway.replace.circuit import Comparison
 from headway.replace.heads import name_of
-from headway.screen import console
 from headway.sweeps import Board, table
 from headway.terminal.base import columns
 from headway.text import counted, duration, rounded

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headway import text
+from headway.console import console
 from headway.errors import HeadwayError
-from headway.screen import console
 from headway.terminal.base import columns
 from headway.text import ranges
 from headway.theory import (

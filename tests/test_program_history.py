@@ -3,8 +3,9 @@
 import pytest
 
 from headway import discover
+from headway.dynamics import ProgramHistory, program_history
 from headway.errors import HeadwayError
-from headway.programs import ProgramHistory, program, program_history
+from headway.programs import program
 
 
 @pytest.fixture(scope="module")
