@@ -28,7 +28,8 @@ class Followed:
 
     Attributes:
         heads: that were made to look elsewhere.
-        forced: queries that then looked at other keys.
+        forced: queries that then looked at other keys; of several selects those of the
+            one that was moved least.
         moved: answers of model or program that moved.
         share: of those, the share that are the same; None if hardly any moved.
     """
@@ -85,19 +86,20 @@ class Forcing:
         """Forces heads that look at the same keys."""
         rounds = list(self.elsewhere.moved(selects, ROUNDS))
         follows = np.concatenate([self._forced(moved) for moved in rounds])
-        forced = sum(self._other_rows(moved) for moved in rounds)
-        least = max(LEAST_ROWS, LEAST_SHARE * forced)
+        other_rows = np.sum([self._other_rows(moved) for moved in rounds], axis=0)
+        least = max(LEAST_ROWS, LEAST_SHARE * other_rows.max())
         share = float(follows.mean()) if len(follows) >= least else None
+        forced = int(other_rows.min())
         return Followed(rounds[0].heads, forced, len(follows), share)
 
-    def _other_rows(self, moved: Moved) -> int:
-        """The number of queries that look at other keys than their own."""
+    def _other_rows(self, moved: Moved) -> Array:
+        """The number of queries that look at other keys than their own, by select."""
         scope = self.elsewhere.scope
         others = [
-            (keys != scope.value(select)).any(2)
+            (keys != scope.value(select)).any(2).sum()
             for select, keys in moved.instead(scope).items()
         ]
-        return int(np.any(others, 0).sum())
+        return np.array(others)
 
     def _forced(self, moved: Moved) -> Array:
         """Tell, of every answer that moves, if the program follows."""

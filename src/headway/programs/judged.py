@@ -78,8 +78,10 @@ class JudgedProgram:
         and program, all must have been forced.
         """
         is_measured = any(followed.share is not None for followed in self.follows)
-        least = min((followed.forced for followed in self.follows), default=0)
-        are_tried = is_measured or least >= LEAST_ROWS
+        none_moves = bool(self.follows) and all(
+            followed.forced >= LEAST_ROWS > followed.moved for followed in self.follows
+        )
+        are_tried = is_measured or none_moves
         return are_tried and not self.unfollowed
 
     @property
@@ -92,7 +94,11 @@ class JudgedProgram:
         names = " ".join(
             name for followed in self.unfollowed for name in followed.heads
         )
-        why = f"it does not follow {names}" if names else "no head could be forced"
+        why = (
+            f"it does not follow {names}"
+            if names
+            else "forced heads move too few answers to tell"
+        )
         return f"a program for the task, not the model's: {why}"
 
     def save(self, file: str | Path) -> None:
