@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from browser import faults
 from pages import page_data, written
 
 from headway import Circuit, Run, discover, program
@@ -76,6 +77,15 @@ def test_the_pages_file_of_a_program_gives_the_models_answers(
     told = answers(batch.inputs.numpy())[:, -run.task.n_read :]
     right = np.isclose(told, batch.targets.numpy()).all(-1)
     assert right.mean() >= judged.matches - 0.1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_a_page_with_a_program_has_no_faults_of_access(page, visit, width, scheme):
+    seen = visit(page, color_scheme=scheme, viewport={"width": width, "height": 720})
+    across = seen.page.evaluate("document.documentElement.scrollWidth")
+    assert across <= width
+    assert faults(seen) == []
 
 
 def test_a_program_of_another_circuit_is_told_as_a_fault(read, tmp_path):
