@@ -92,21 +92,26 @@ class Program:
     @cached_property
     def lines(self) -> list[Line]:
         """Its lines, in the order in which they are computed."""
+        answers = dict(zip(self.hops.values(), self.names, strict=True))
+        inner = {part for answer in answers for part in _below(answer)}
         named = dict[Expression, str]()
         lines = list[Line]()
         for expression in _in_order(self.hops.values()):
             if expression.kind == "select":
                 name = expression.heads[0].replace(".", "")
                 name += _suffix(name, named)
+            elif expression in answers and expression not in inner:
+                name = answers[expression]
             else:
-                name = f"v{sum(not line.heads for line in named)}"
+                name = f"v{sum(name.startswith('v') for name in named.values())}"
             code = expression.code(named)
             named[expression] = name
             heads = expression.brought_by
             lines.append(Line(name, code, heads, expression.says, expression))
         for name, expression in zip(self.names, self.hops.values(), strict=True):
             code = named.get(expression) or expression.code(named)
-            lines.append(Line(name, code, (), "", expression))
+            if code != name:
+                lines.append(Line(name, code, (), "", expression))
         return lines
 
     def __call__(
@@ -175,6 +180,13 @@ def _in_order(expressions: "Iterator[Expression] | object") -> list[Expression]:
     return list(used)
 
 
+def _below(expression: Expression) -> Iterator[Expression]:
+    """All that an expression is made of."""
+    for part in expression.parts:
+        yield part
+        yield from _below(part)
+
+
 def _suffix(name: str, named: Mapping[Expression, str]) -> str:
     """A letter for the second select of a head, and those after it."""
     count = sum(known.rstrip("bcd") == name for known in named.values())
@@ -185,7 +197,8 @@ def _identifier(hop: str) -> str:
     """The name of a hop as one of Python's; empty if none of its letters may be."""
     letters = [letter if letter.isalnum() else "_" for letter in hop]
     name = "".join(letters).strip("_")
-    is_taken = name in TAKEN or iskeyword(name)
+    is_value = name[:1] == "v" and name[1:].isdigit()
+    is_taken = is_value or name in TAKEN or iskeyword(name)
     is_free = name.isidentifier() and not is_taken
     return name if is_free or not name else f"hop_{name}"
 
