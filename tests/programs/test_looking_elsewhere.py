@@ -145,6 +145,19 @@ def test_a_head_of_several_keys_takes_the_attention_of_another_query():
         assert any(rows[sequence, query].equal(own[sequence, at]) for at in others)
 
 
+def test_redundant_heads_made_hard_attend_to_what_each_of_their_own_selects_says():
+    sample = sample_of(Votes(1, 3, 5, beside=0.4))
+    read = read_program(sample, circuit_of(Votes(1, 3, 5)), "symbols", "")
+    elsewhere = Elsewhere(read.selects, sample, 0)
+    together = [select for group in elsewhere.groups[:1] for select in group]
+    assert len(together) == 2
+    hard = elsewhere.hard(together)
+    last = LENGTH - 1
+    assert hard.where[:, last].all()
+    assert hard.rows[0, 0][:, last].argmax(-1).eq(last - 1).all()
+    assert hard.rows[0, 1][:, last].argmax(-1).eq(last - 3).all()
+
+
 def test_neighbours_swap_their_keys_and_those_that_look_at_themselves_do_not():
     sample = sample_of(Votes(1))
     form = "(seen & (j == i - i % 2))"

@@ -192,26 +192,31 @@ class Elsewhere:
 
     def hard(self, group: Sequence[Expression]) -> Moved:
         """The heads of a group made to attend evenly to what their selects say."""
-        keys = self.scope.value(group[0])
-        return self._evenly(group, keys, np.any(keys, 2))
+        keys = {select: self.scope.value(select) for select in group}
+        where = np.all([each.any(2) for each in keys.values()], axis=0)
+        return self._evenly(keys, where)
 
     def _at_another_place(self, group: Sequence[Expression], keys: Mask) -> Moved:
         """The selects of a group where another of the same heads looks."""
-        return self._evenly(group, keys, np.any(self.sample.asked, 2))
+        asked = np.any(self.sample.asked, 2)
+        return self._evenly(dict.fromkeys(group, keys), asked)
 
-    def _evenly(self, group: Sequence[Expression], keys: Mask, where: Array) -> Moved:
+    def _evenly(self, keys: dict[Expression, Mask], where: Array) -> Moved:
         """Heads that attend evenly to given keys, and to what their other selects look
         at.
+
+        Args:
+            keys: by select.
+            where: the queries that do.
         """
         rows = dict[Head, Tensor]()
-        for name in heads_of(group):
-            times = keys.astype(int)
-            for other in self.selects:
-                if name in other.heads and other not in group:
-                    times += self.scope.value(other)
+        for name in heads_of(keys):
+            of_head = [select for select in self.selects if name in select.heads]
+            masks = [keys.get(each, self.scope.value(each)) for each in of_head]
+            times = np.sum(masks, axis=0)
             shares = times / np.maximum(times.sum(2, keepdims=True), 1)
             rows[head_of(name)] = torch.from_numpy(shares)
-        return Moved(dict.fromkeys(group, keys), where, rows)
+        return Moved(keys, where, rows)
 
     def _from(self, group: Sequence[Expression], sources: Array) -> Moved:
         """Heads that attend at some queries as they do at others; to a single key
@@ -277,7 +282,7 @@ class Elsewhere:
     def _of_other_sequences(
         self, keys: Mask, asked: Array, generator: np.random.Generator
     ) -> Array:
-        """The same query of another sequence, where it looks at other keys."""
+        """Queries of other sequences, at the same position and with other keys."""
         count, length = asked.shape
         at = np.arange(length)
         sources = np.full(asked.shape, -1)

@@ -190,10 +190,10 @@ def program(
         tokens_are = tokens_are or subject.task.tokens_are
         title = f"A program of a model: {subject.task.title}."
         read = read_program(found_on, given, tokens_are, title)
-        found = judged(read, fresh, subject.seed)
+        result = judged(read, fresh, subject.seed)
         if subject.run is not None:
-            _keep(found.written(given), subject.run)
-        return found
+            _keep(result.written(given), subject.run)
+        return result
 
 
 def _keep(written: WrittenProgram, run: Run) -> None:

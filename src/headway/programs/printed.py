@@ -181,7 +181,7 @@ def _in_order(expressions: "Iterator[Expression] | object") -> list[Expression]:
 
 
 def _below(expression: Expression) -> Iterator[Expression]:
-    """All that an expression is made of."""
+    """The parts of an expression, and theirs."""
     for part in expression.parts:
         yield part
         yield from _below(part)

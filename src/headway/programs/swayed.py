@@ -1,4 +1,4 @@
-"""Where heads look when heads below them look elsewhere.
+"""Attention of heads when heads below them look elsewhere.
 
 Selects that have the same keys in a model as it is may differ once a lower head looks
 elsewhere: whether a head looks for the query's token or for what was brought to the

@@ -111,7 +111,7 @@ class ExchangedBench(Bench):
         return -whole / steps
 
     def effects_alone(self) -> Cells:
-        """The same of each cell where all else is the head's own."""
+        """The effect of each cell where all else is the head's own."""
         slopes = _slopes(self.exchange, 1.0, self._smooth_loss)
         self.add_forwards(3.0)
         return -slopes
