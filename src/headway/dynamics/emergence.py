@@ -165,10 +165,7 @@ def emergence(
     circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
     if not isinstance(run, Run):
         task = require_task(task)
-        fits = isinstance(run, Mapping) and {*map(type, run)} == {int} and min(run) >= 0
-        require(
-            fits, "checkpoints", run, "models by their steps, whole numbers from 0 on"
-        )
+        require_by_step(run)
         return _dated(
             sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch
         )
@@ -188,6 +185,15 @@ def emergence(
         if discovery is None or timeline.is_of(discovery):
             run.save(timeline)
     return timeline
+
+
+def require_by_step(models: Any) -> None:
+    """Raises `HeadwayError` if these are no models by their steps."""
+    is_by_step = isinstance(models, Mapping) and {*map(type, models)} == {int}
+    fits = is_by_step and min(models) >= 0
+    require(
+        fits, "checkpoints", models, "models by their steps, whole numbers from 0 on"
+    )
 
 
 @torch.no_grad()

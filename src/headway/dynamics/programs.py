@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from headway.dynamics.emergence import EMERGES_AT
+from headway.dynamics.emergence import EMERGES_AT, require_by_step
 from headway.errors import HeadwayError, require
 from headway.fields import NotNegative, require_allowed
 from headway.programs.expressions import Expression, Scope
 from headway.programs.forced import Forcing
 from headway.programs.judged import FOLLOW, MATCH, JudgedProgram, in_whole
 from headway.programs.sample import Sample
-from headway.programs.swayed import overlap
+from headway.programs.swayed import told_by
 from headway.replace.ablation import Bench
 from headway.replace.heads import head_of
 from headway.replace.subject import Sequences, device_of, opened, require_task, with_tap
@@ -141,9 +141,7 @@ class Checkpoints:
             if not steps:
                 raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
             return cls(steps, run.model, run.task, run.config.seed, run)
-        fits = isinstance(run, Mapping) and {*map(type, run)} == {int} and min(run) >= 0
-        allowed = "models by their steps, whole numbers from 0 on"
-        require(fits, "checkpoints", run, allowed)
+        require_by_step(run)
         return cls(sorted(run), run.__getitem__, require_task(task), 0)
 
     def samples(self, sequences: int, seed: int) -> Iterator[Sample]:
@@ -154,8 +152,9 @@ class Checkpoints:
             model = with_tap(self.load(step), self.task)
             if batch is None:
                 device = device_of(model)
-                purpose = "history of a program"
-                batch = held_out(self.task, sequences, seed, device, purpose, config)
+                batch = held_out(
+                    self.task, sequences, seed, device, "history of a program", config
+                )
             yield Sample.of(Bench(model, self.task, batch, shared=False))
 
 
@@ -248,5 +247,7 @@ def _told(select: Expression, sample: Sample) -> float:
     rows = sample.matters & keys.any(2)
     length = keys.shape[1]
     own = sample.bench.patterns.own[..., :length, :length].cpu().numpy()
-    shares = [overlap(keys, own, head_of(name), rows) for name in select.heads]
-    return float(np.mean(shares))
+    told = [
+        told_by(keys[rows], own[:, *head_of(name)][rows]).sum() for name in select.heads
+    ]
+    return float(np.mean(told) / max(1, rows.sum()))

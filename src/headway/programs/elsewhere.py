@@ -174,10 +174,12 @@ class Elsewhere:
         """The selects of a group in other places, differently in every round."""
         generator = np.random.default_rng(self._seed)
         others = self._other_places(group[0])
+        asked = np.any(self.sample.asked, 2)
         is_read = any(map(self._is_read, group))
         for _ in range(rounds):
             if others:
-                yield self._at_another_place(group, generator.choice(others))
+                another_place: Mask = generator.choice(others)
+                yield self._evenly(dict.fromkeys(group, another_place), asked)
             else:
                 choose = self._swapped if is_read else self._taken
                 yield self._from(group, choose(group, generator))
@@ -195,11 +197,6 @@ class Elsewhere:
         keys = {select: self.scope.value(select) for select in group}
         where = np.all([each.any(2) for each in keys.values()], axis=0)
         return self._evenly(keys, where)
-
-    def _at_another_place(self, group: Sequence[Expression], keys: Mask) -> Moved:
-        """The selects of a group where another of the same heads looks."""
-        asked = np.any(self.sample.asked, 2)
-        return self._evenly(dict.fromkeys(group, keys), asked)
 
     def _evenly(self, keys: dict[Expression, Mask], where: Array) -> Moved:
         """Heads that attend evenly to given keys, and to what their other selects look

@@ -13,7 +13,7 @@ import torch
 
 from headway.models.tapped import attention_patterns
 from headway.programs.elsewhere import Elsewhere, Moved
-from headway.programs.expressions import Array, Expression, Mask, Scope
+from headway.programs.expressions import Array, Expression, Scope
 from headway.programs.sample import Sample
 from headway.replace.heads import Head
 from headway.replace.patterns import tap_of
@@ -44,31 +44,18 @@ class Sway:
         rows at which the selects differ; and how many these are.
         """
         with self.scope.trying():
-            keys = np.stack([self.scope.value(select)[rows] for select in selects])
+            masks = [self.scope.value(select)[rows] for select in selects]
+        keys = np.stack(masks)
         differ = (keys != keys[0]).any((0, 2))
-        layer, number = head
-        attention = self.attention[:, layer, number][rows][differ]
+        attention = self.attention[:, *head][rows][differ]
         told = [told_by(each[differ], attention).sum() for each in keys]
         return np.array(told), int(differ.sum())
 
 
-def overlap(keys: Mask, attention: Array, head: Head, rows: Array) -> float:
-    """The share of a head's attention that even attention to keys tells, at some rows.
-
-    Args:
-        keys: of every query.
-        attention: of all heads, [sequence, layer, head, query, key].
-        head: whose attention it is.
-        rows: the queries, [sequence, query].
-    """
-    layer, number = head
-    told = told_by(keys[rows], attention[:, layer, number][rows])
-    return float(told.mean()) if len(told) else 0.0
-
-
 def told_by(keys: Array, attention: Array) -> Array:
     """The share of attention that even attention to keys tells, of every row."""
-    shares = keys / np.maximum(keys.sum(1, keepdims=True), 1)
+    counts = keys.sum(1, keepdims=True)
+    shares = keys / np.maximum(counts, 1)
     return np.minimum(shares, attention).sum(1)
 
 
