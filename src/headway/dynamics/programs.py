@@ -146,7 +146,7 @@ class Checkpoints:
 
     def samples(self, sequences: int, seed: int) -> Iterator[Sample]:
         """Every model on the same sequences, the last model first."""
-        config = None if self.run is None else self.run.config
+        config = self.run and self.run.config
         batch = None
         for step in reversed(self.steps):
             model = with_tap(self.load(step), self.task)
@@ -247,7 +247,8 @@ def _told(select: Expression, sample: Sample) -> float:
     rows = sample.matters & keys.any(2)
     length = keys.shape[1]
     own = sample.bench.patterns.own[..., :length, :length].cpu().numpy()
+    at_rows = keys[rows]
     told = [
-        told_by(keys[rows], own[:, *head_of(name)][rows]).sum() for name in select.heads
+        told_by(at_rows, own[:, *head_of(name)][rows]).sum() for name in select.heads
     ]
     return float(np.mean(told) / max(1, rows.sum()))
