@@ -20,7 +20,7 @@ from headway.find import blind
 from headway_experiments.cohort.members import COHORTS
 from reading import GOOD, reading, rows_in
 
-LIMITS = ("UNREAD", "LITTLE", "NAMED", "MARGIN", "BY_PLACE", "LEAST")
+LIMITS = ("UNREAD", "LITTLE", "NAMED", "MARGIN_BITS", "PLACED", "LEAST")
 """The limits of `headway.find.blind` that decide what is named."""
 
 CHANGES = {"half": 0.5, "twice": 2.0}

@@ -4,12 +4,14 @@ import pytest
 import torch
 
 from headway.judge.by_exchange import judge
+from headway.judge.evidence import judged
 from headway.relations.edges import Edges
 from headway.relations.paths import AttentionPath
 from headway.replace import Circuit
 from headway.replace.exchange import Exchange
 from headway.replace.mechanism import Mean, Tabled
 from headway.replace.partners import partners
+from headway.replace.subject import Subject
 from headway.tasks import Batch, Task, Tokens
 from headway_experiments.arena import compiled, planted
 from known_circuits import along
@@ -168,13 +170,26 @@ def test_a_head_that_votes_is_found_among_idle_ones_of_its_layer():
     assert judged.broken["complete"] == ["L0.H1"]
 
 
-def test_rows_without_a_path_may_be_said_to_be_by_place():
+LATE = Circuit.of([AttentionPath.of(0, 0, "late")])
+
+
+@pytest.mark.parametrize("rows", ["mean", "uniform"])
+def test_rows_without_a_path_may_be_said_to_be_by_place(rows):
     exchange = backward(LateTwoBack(), n_heads=1, n_writing=1)
-    silent = Circuit.of([AttentionPath.of(0, 0, "late")])
-    stated = silent.filled("mean")
-    broken = judge(exchange, silent).broken
+    broken = judge(exchange, LATE).broken
     assert broken["complete"] == ["L0.H0, rows without a path"]
-    assert judge(exchange, stated).broken == {}
+    assert judge(exchange, LATE.filled(rows)).broken == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "broken"),
+    [("mean", []), ("uniform", []), ("own", ["complete"]), ("zero", ["complete"])],
+)
+def test_an_ablation_says_the_same_of_all_heads(rows, broken):
+    subject = Subject(Backward(n_heads=1, n_writing=1).eval(), LateTwoBack(), 0)
+    sequences = subject.sequences(32, "certificate")
+    judgement, _ = judged(subject, LATE, subject.bench(sequences, rows))
+    assert [*judgement.broken] == broken
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from headway.find import discover
 from headway.intervals import clopper_pearson_low
 from headway.judge import Certificate, certify
 from headway.judge.certificate import agreements
+from headway.models import attention_patterns
 from headway.replace import Circuit, Mean, Uniform
 from headway.replace.subject import Subject
 from headway.tasks import Retrieval
@@ -123,6 +124,15 @@ def test_sequences_are_judged_one_by_one_where_heads_attend_as_they_do_on_averag
     few = next(subject.fresh(circuit, "zero", "certificate", 1))
     more = next(subject.fresh(circuit, "zero", "certificate", 9))
     assert torch.equal(few.patterns.means, more.patterns.means)
+
+
+def test_what_is_of_another_sequence_is_of_one_that_is_not_judged(known):
+    """A head's own fill is as an ablation is."""
+    circuit = true_circuit(known).filled("resample")
+    subject = Subject(known.model, known.task, 0)
+    (bench,) = subject.fresh(circuit, "zero", "certificate", 4)
+    own = bench.patterns.own
+    assert not torch.equal(own, attention_patterns(known.model, bench.batch.inputs))
 
 
 @pytest.mark.parametrize("rows", ["uniform", "own", "mean", "resample"])

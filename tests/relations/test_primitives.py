@@ -254,6 +254,12 @@ def test_a_form_that_could_not_be_read_back_is_refused(form, allowed):
     assert form not in PRIMITIVES
 
 
+def test_what_no_sequences_have_cannot_be_needed():
+    with pytest.raises(HeadwayError, match="needs = 'token' is not allowed"):
+        primitive("odd", needs="token")
+    assert "odd" not in PRIMITIVES
+
+
 def test_a_primitive_may_begin_as_a_move_does():
     form = "after a multiple of {number}"
     primitive(form)(lambda at, number: (at.tokens % number == 0)[:, None])

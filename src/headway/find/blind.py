@@ -50,17 +50,17 @@ most."""
 SCREENED = 48
 """Sequences whose attention is told."""
 
-FEW = 24
+FEW_SEQUENCES = 24
 """Sequences on which all of these are tried."""
 
 KEPT = 8
 """Expressions that are tried on all sequences, in every round."""
 
-LIKELIEST = 4
+LIKEST = 4
 """The likest of one part to the head's attention are among these, whatever they do
 while others attend as they do."""
 
-MARGIN = 5.0
+MARGIN_BITS = 5.0
 """Of descriptions that differ by fewer bits, the one of the fewest bits of words is
 taken: so much depends on a sequence or two."""
 
@@ -73,7 +73,7 @@ ROUNDS = 2
 LEAST = 0.125
 """A bit of attention in every row costs at least this part of a bit a sequence."""
 
-BY_PLACE = 0.8
+PLACED = 0.8
 """A head of whose attention its mean pattern has so much attends by place. Rows without
 a key are even then: its mean would do a relation's work."""
 
@@ -130,7 +130,7 @@ class Reader:
         own = self.patterns.own[self.part]
         by_mean = own.minimum(self.patterns.means).sum(-1)
         share_by_mean = (by_mean * self.rows).sum((0, 3))
-        self.by_place = share_by_mean >= BY_PLACE
+        self.by_place = share_by_mean >= PLACED
         self.relations = edges_of(bench.task, bench.model, some).composed
         self.screens = {head: self.screen(head) for head in self.heads}
         self.likely = {head: self.likely_words(head) for head in self.heads}
@@ -201,12 +201,12 @@ class Reader:
         """
         named = self.read_once()
         most = self.bits(dict.fromkeys(self.bench.heads, Mean()))
-        enough = max(LITTLE * self.bench.sequences, UNREAD * most)
-        if self.bits(named) <= enough:
+        tolerated = max(LITTLE * self.bench.sequences, UNREAD * most)
+        if self.bits(named) <= tolerated:
             return named
         self.must_name = False
         other = self.read_once()
-        return other if self.bits(other) <= enough else named
+        return other if self.bits(other) <= tolerated else named
 
     def read_once(self) -> dict[Head, Mechanism]:
         """The mechanism of every head, from the first layer up."""
@@ -232,17 +232,17 @@ class Reader:
         Args:
             head: to choose for.
             chosen: of other heads.
-            is_first: whether heads above have none as yet.
+            is_first: whether heads that come later have no mechanism as yet.
         """
         if is_first:
-            few = self.lengths(head, chosen, slice(0, FEW), is_first, KEPT)
+            few = self.lengths(head, chosen, slice(0, FEW_SEQUENCES), is_first, KEPT)
             by_attention = self.candidates[head]
             kept = nsmallest(KEPT, few, key=few.__getitem__)
             simple = [each for each in by_attention if each.parts == 1]
-            kept += nsmallest(LIKELIEST, simple, key=by_attention.__getitem__)
+            kept += nsmallest(LIKEST, simple, key=by_attention.__getitem__)
             self.candidates[head] = {each: by_attention[each] for each in kept}
-        lengths = self.lengths(head, chosen, slice(None), is_first, 1, MARGIN)
-        most = min(lengths.values()) + MARGIN
+        lengths = self.lengths(head, chosen, slice(None), is_first, 1, MARGIN_BITS)
+        most = min(lengths.values()) + MARGIN_BITS
         near = [each for each, length in lengths.items() if length <= most]
         return min(near, key=lambda each: each.price)
 
@@ -265,7 +265,7 @@ class Reader:
             head: to choose for.
             chosen: of other heads.
             part: of the sequences.
-            is_first: whether heads above have none as yet.
+            is_first: whether heads that come later have no mechanism as yet.
             count: how many are the best ones.
             margin: in bits.
         """
@@ -313,11 +313,11 @@ class Reader:
         anyway = self.lost(head, Unchanged(), chosen)
         little = LITTLE * self.bench.sequences
         most = max(by_mean, by_zeros) - anyway
-        enough = anyway + max(little, UNREAD * most)
+        tolerated = anyway + max(little, UNREAD * most)
         is_named = bool(self.naming(head, {words: lost}))
-        if is_named and lost <= enough:
+        if is_named and lost <= tolerated:
             return mechanism
-        if by_mean <= enough:
+        if by_mean <= tolerated:
             return Mean()
         untold: dict[Mechanism, float] = {Mean(): by_mean}
         if self.tables is not None:
@@ -338,7 +338,7 @@ class Reader:
         without = self.lost(head, Mean(), chosen)
         silenced = self.lost(head, NOTHING, silent)
         with_words = self.lost(head, mechanism, chosen)
-        return max(without, silenced) > with_words + MARGIN
+        return max(without, silenced) > with_words + MARGIN_BITS
 
     def lost(
         self,

@@ -38,7 +38,8 @@ DRAFT_MARGIN = 0.9
 
 MARGIN = 0.97
 """A circuit must stay below this part of the threshold on the sequences that it was
-searched on, so that it stays below the threshold on others."""
+searched on, so that it stays below the threshold on others; or half-way between the
+model's own loss and the threshold, if that is higher."""
 
 LIKELIEST = 16
 """Changes that are judged together, those first that help most to first order."""
@@ -331,7 +332,8 @@ def propose(bench: Judging, candidates: Candidates, threshold: float) -> Circuit
     the loss within the head's share while the heads above attend freely; if it has no
     candidate, it attends evenly.
 
-    When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the
+    When n of N heads have a mechanism (those without a candidate have theirs from the
+    start), a part b + (1 - b) n/N of the way from the
     model's own loss to the threshold may have been spent, where b is `SPENT_FIRST`.
     Where no number of paths is within that, the one with the least loss is taken.
 

@@ -1,6 +1,7 @@
 """The heads that a model can spare: what they carry in other sequences serves as well.
 
-A head whose exchange costs nothing is no part of a circuit, however sharply it attends.
+A head whose exchange costs nothing is no part of a circuit, however sharply it attends
+(unless it is a mark, see below).
 But of two heads that do the same work each can be spared as long as the other is there.
 So as many are spared as cost nothing when all of them are exchanged at once, those that
 alone cost least first.
@@ -63,28 +64,30 @@ def spared(bench: Bench) -> list[Head] | None:
     for head, cost in zip(bench.heads, absent, strict=True):
         if cost.most < LIMIT or not follows(bench, head):
             tried.append(head)
-    omitted = spared_by(partial(costs_without, costs), tried)
+    can_go = spared_by(partial(costs_without, costs), tried)
     n_exchanged = exchange.passes * len(exchange.batch.inputs)
     bench.add_forwards(n_exchanged / bench.sequences)
-    return omitted
+    return can_go
 
 
 def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     """The heads that cost less than the limit, all at once.
 
-    One after the other is spared along with those before, and left out if it takes the
-    cost to the limit: then it is needed as soon as these are gone.
+    One after the other is spared along with those before, and kept if it takes the cost
+    to the limit: then it is needed as soon as these are gone. (As many as can be are
+    spared in one step. Costs may fall again as more heads go; then fewer are spared
+    than could be.)
     """
     costs = costs_of([[head] for head in heads])
     alone = dict(zip(heads, costs, strict=True))
     cheap = [head for head in heads if alone[head] < LIMIT]
-    left = sorted(cheap, key=alone.__getitem__)
-    omitted: list[Head] = []
-    while left:
-        count = _how_many(costs_of, omitted, left)
-        omitted += left[:count]
-        left = left[count + 1 :]
-    return sorted(omitted)
+    queue = sorted(cheap, key=alone.__getitem__)
+    spared: list[Head] = []
+    while queue:
+        count = _how_many(costs_of, spared, queue)
+        spared += queue[:count]
+        queue = queue[count + 1 :]
+    return sorted(spared)
 
 
 def follows(bench: Bench, head: Head) -> bool:
@@ -95,14 +98,14 @@ def follows(bench: Bench, head: Head) -> bool:
     return any(likeness[name][layer][number] >= FOLLOWS for name in names)
 
 
-def _how_many(costs_of: CostsOf, omitted: Sequence[Head], left: Sequence[Head]) -> int:
-    """The number of first heads left that can be omitted along with the others."""
+def _how_many(costs_of: CostsOf, spared: Sequence[Head], queue: Sequence[Head]) -> int:
+    """The number of first heads of the queue that can be spared along with others."""
 
     def possible(count: int) -> bool:
-        (cost,) = costs_of([[*omitted, *left[:count]]])
+        (cost,) = costs_of([[*spared, *queue[:count]]])
         return cost < LIMIT
 
-    return longest(len(left), possible)
+    return longest(len(queue), possible)
 
 
 def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:

@@ -68,9 +68,10 @@ def discover(
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and the evidence.
 
-    Where a task says what heads may look at, paths are searched for among that. If the
-    circuit is not enough (see `verdicts`), heads are read as of any other task. What is
-    read is taken if it serves, and exchanging all that is beside it costs less.
+    Where a task says what heads may look at, paths are searched for among that. If
+    neither `way` nor `ablation` is given, and exchanging all that is beside the circuit
+    costs something, heads are read as of any other task. What is read is taken if it
+    serves, and exchanging all that is beside it costs less.
 
     Given a run, takes its last checkpoint and leaves the findings in its
     `circuit.json`, or why there is no circuit to find in its `refused.json`; of another
@@ -232,12 +233,12 @@ def _discovered(
     )
     if circuit is not None:
         way = Given(circuit)
-    # Without the user's word for it, heads are read if paths that the task names do not
-    # do.
+    # If the user named neither way nor ablation, heads are read blind where the task's
+    # paths are not enough.
     is_asked_for = options.way is not None or options.ablation is not None
     may_read_blind = isinstance(way, Told) and not is_asked_for
-    with watched(options.watch, "{:,.0f} forward passes".format) as told:
-        study = _Study(subject, options, told)
+    with watched(options.watch, "{:,.0f} forward passes".format) as watch:
+        study = _Study(subject, options, watch)
         return study.discovery(way, options.ablation, may_read_blind)
 
 

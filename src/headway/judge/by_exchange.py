@@ -105,7 +105,9 @@ class _Judging:
 
     @cached_property
     def alone(self) -> dict[Head, Cost]:
-        """The cost of exchanging each head without a path."""
+        """The cost of exchanging each head without a path; where its whole layer costs
+        nothing, that of the layer.
+        """
         return self.layer_by_layer("exchanged", self.beside, WHOLE_HEAD)
 
     @cached_property
@@ -114,7 +116,7 @@ class _Judging:
         by_mean = [
             head for head in self.beside if self.circuit.mechanisms.get(head) == Mean()
         ]
-        return [head for head in by_mean if self.does(self.alone[head])]
+        return [head for head in by_mean if self.counts(self.alone[head])]
 
     def judgement(self) -> Judgement:
         """All costs; what has cost enough in one way is not tried in others."""
@@ -137,7 +139,7 @@ class _Judging:
         tables = [(head, mechanism.told_by) for head, mechanism in self.tables.items()]
         return (what, *self.by_place, *paths, *tables)
 
-    def does(self, cost: Cost) -> bool:
+    def counts(self, cost: Cost) -> bool:
         """True if something costs as much as the limit."""
         return cost.most >= self.limit
 
@@ -150,9 +152,9 @@ class _Judging:
         needed = list[Beside]()
         spared = list[Head]()
         for head in self.beside:
-            if not self.does(alone[head]):
+            if not self.counts(alone[head]):
                 spared.append(head)
-            elif head in placed and not self.does(placed[head]):
+            elif head in placed and not self.counts(placed[head]):
                 needed.append(Beside(head, "by place", alone[head]))
             else:
                 needed.append(Beside(head, "votes too", alone[head]))
@@ -167,13 +169,13 @@ class _Judging:
         """
         alone = self.alone
         absent = self.layer_by_layer("absent", heads, ())
-        missed = [head for head in heads if self.does(absent[head])]
+        missed = [head for head in heads if self.counts(absent[head])]
         moved = self.costs.each("moved", missed, MOVED_HEAD)
         spared = list[Beside]()
         for head in heads:
             if head not in moved:
                 spared.append(Beside(head, "not needed", alone[head]))
-            elif self.does(moved[head]):
+            elif self.counts(moved[head]):
                 spared.append(Beside(head, "votes too", moved[head], MOVED))
             else:
                 spared.append(Beside(head, "the same in all sequences", alone[head]))
@@ -200,7 +202,7 @@ class _Judging:
         singly = list[Head]()
         for each, cost in self.costs.once(at_once, lambda each: (what, *each)).items():
             costs |= dict.fromkeys(each, cost)
-            if len(each) > 1 and self.does(cost):
+            if len(each) > 1 and self.counts(cost):
                 singly += each
         return costs | self.costs.each(what, singly, swap)
 
@@ -321,7 +323,7 @@ class _Judging:
     def left_of(self, most: Mapping[AttentionPath, Cost]) -> list[AttentionPath]:
         """The paths that have not cost enough so far."""
         return [
-            p for p in self.circuit.paths if p not in most or not self.does(most[p])
+            p for p in self.circuit.paths if p not in most or not self.counts(most[p])
         ]
 
     @property

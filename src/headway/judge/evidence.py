@@ -24,7 +24,7 @@ from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head, WrittenHead, WrittenLoss, WrittenPath
-from headway.replace.mechanism import OF_CORRUPTED, fill_named
+from headway.replace.mechanism import OF_CORRUPTED, fill_named, is_by_place
 from headway.replace.patterns import Attention
 from headway.replace.subject import Counted, Subject
 
@@ -186,8 +186,8 @@ def judged(
         exchange = Exchange.among(subject.model, subject.task, sequences)
     except HeadwayError as error:
         return None, str(error)
-    if bench.patterns.rows == "mean":
-        circuit = circuit.filled("mean")
+    if is_by_place(bench.patterns.rows):
+        circuit = circuit.filled(bench.patterns.rows)
     judgement = judge(exchange, circuit)
     bench.add_forwards(exchange.passes)
     return judgement, ""

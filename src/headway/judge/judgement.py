@@ -45,11 +45,11 @@ class Beside:
 
     Attributes:
         head: layer and number.
-        role: *not needed* if an exchange of all that it carries costs nothing; *the
-            same in all sequences* if its absence does, but no exchange with a sequence
-            of another layout, too; *by place* if the circuit says so, and attention of
-            a sequence of another layout with its own values costs nothing; else *votes
-            too*.
+        role: *not needed* if neither an exchange of all that it carries costs anything,
+            nor its absence; *the same in all sequences* if its absence does, but not
+            what it carries in another layout; *by place* if the circuit says so, and
+            attention of a sequence of another layout with its own values costs nothing;
+            else *votes too*.
         cost: of the change that tells.
         change: this change, in words.
     """

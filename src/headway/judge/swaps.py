@@ -18,10 +18,7 @@ from headway.replace.exchange import (
     Term,
 )
 from headway.replace.heads import Head
-from headway.replace.mechanism import Mechanism, Paths
-
-BY_PLACE = ("mean", "uniform")
-"""Fills of rows without a path that say: such a row attends by place alone."""
+from headway.replace.mechanism import Mechanism, Paths, is_by_place
 
 Cells = Float[Tensor, "sequence query key"]
 
@@ -32,7 +29,8 @@ class Swaps:
     Attributes:
         exchange: the model on sequences with partners.
         names: the relations of each of these heads.
-        rows_by_place: those whose rows without a path are said to be by place.
+        rows_by_place: those whose rows without a path are said to be by place
+            (`Mechanism.is_by_place` of their fill).
     """
 
     def __init__(self, exchange: Exchange, circuit: Circuit):
@@ -42,7 +40,7 @@ class Swaps:
         for head, mechanism in circuit.mechanisms.items():
             if isinstance(mechanism, Paths) and mechanism.relations:
                 self.names[head] = sorted(mechanism.relations)
-                if mechanism.rows in BY_PLACE:
+                if is_by_place(mechanism.rows):
                     self.rows_by_place.add(head)
 
     def key_of(self, head: Head) -> tuple[Hashable, ...]:
@@ -66,7 +64,7 @@ class Swaps:
         return beside, only_own, Term(theirs, PARTNER, PARTNER)
 
     def path_cut(self, path: AttentionPath) -> Swap:
-        """Nothing is read along a path."""
+        """Nothing is read along a path, where no other path of the head leads."""
         return (Term(1 - self.own_cells(path), OWN, OWN),)
 
     def path_elsewhere(self, path: AttentionPath) -> Swap:

@@ -95,10 +95,12 @@ def verdicts(discovery: Discovery) -> list[Verdict]:
     - *enough*: all that is beside the circuit carries what it carries in other
       sequences, the paths stay or are all that heads attend along, and that costs less
       than the limit.
-    - *complete*: no head without a path and no row without a path costs as much when it
-      alone carries what it carries in other sequences.
-    - *nothing spare*: each path costs as much when it is exchanged or cut, alone or
-      beside all that is not of the circuit.
+    - *complete*: no row without a path costs as much when it alone carries what it
+      carries in other sequences; nor does a head without a path, unless it is by place;
+      and no such head is missed when it carries nothing (`Beside.role`).
+    - *nothing spare*: each path costs as much in one of four ways: exchanged; cut; with
+      values of another layout; exchanged together with its head's rows without a path
+      and all that is beside the circuit.
 
     Args:
         discovery: the circuit, and the evidence for it.

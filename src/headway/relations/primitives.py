@@ -99,13 +99,14 @@ class Primitive:
             arguments.
         keys: of every query, given sequences and the arguments.
         tried: the arguments that are worth trying in some sequences.
-        needs: what sequences must have: tokens, or tokens that have an order.
+        needs: what sequences must have (`NEEDS`).
         picked: whether it may have several keys, of which the latest may be picked.
         layer: the first in which a position can hold what tells its keys.
         words: as many as it would take to compose it.
         code: of its keys in a program, with `{0}` for the first argument, such as
-            `(seen & (k % {0} == 0))` (see `programs.selects`). Without it no program
-            has a head that looks at these keys.
+            `(seen & (k % {0} == 0))`. (Words that headway has itself have theirs in
+            `programs.selects.CODE`.) Without it no program has a head that looks at
+            these keys.
     """
 
     form: str
@@ -145,6 +146,10 @@ class Primitive:
         return text
 
 
+NEEDS = ("", "tokens", "order")
+"""What sequences must have for a primitive: nothing, tokens, or tokens that have an
+order."""
+
 PRIMITIVES: dict[str, Primitive] = {}
 """Every primitive by its form, the simplest first."""
 
@@ -173,7 +178,7 @@ def primitive(
 
     Raises:
         HeadwayError: if its form has a word that joins expressions, or an argument of
-            an unknown kind.
+            an unknown kind; or if it needs what no sequences have.
     """
     joins = any(word in form for word in JOINING)
     without = ", ".join(map(repr, JOINING))
@@ -182,6 +187,7 @@ def primitive(
     are_known = set(slots) <= PATTERNS.keys()
     slots_allowed = ", ".join(PATTERNS)
     require(are_known, "form", form, f"with no argument but {slots_allowed}")
+    require(needs in NEEDS, "needs", needs, f"one of {', '.join(map(repr, NEEDS))}")
 
     def added(keys: Callable[..., Tensor]) -> Callable[..., Tensor]:
         PRIMITIVES[form] = Primitive(

@@ -28,6 +28,13 @@ RANKED = ("same token", "token {number}")
 PER_PLACE = ("mirror position", "previous token")
 """Places that are tried under a condition."""
 
+ANCHORED = (
+    "mirror across token {number}",
+    "aligned past token {number}",
+    "twice past token {number}",
+)
+"""Places that a token of the sequence decides: tried when moved, too."""
+
 
 def vocabulary(
     at: Composed, layer: int, matters: Mask | None = None
@@ -112,7 +119,7 @@ def candidates(at: Composed, layer: int) -> Iterator[Expression]:
                 yield If(keys, same)
     if layer:
         by_place = [pick for pick in picks if not _by_value(pick)]
-        anchored = [keys for keys in primitives if keys.primitive.words == 3]
+        anchored = [keys for keys in primitives if keys.form in ANCHORED]
         yield from _moved([*sets, *by_place, *anchored])
 
 

@@ -3,14 +3,11 @@
 A circuit gives every head a mechanism. Of a head that has paths a mechanism may also be
 the *fill* of rows without one (`ABLATIONS`).
 
-A mechanism of your own is a frozen dataclass that derives from `Mechanism` and has a
-`kind`:
-
-    from dataclasses import dataclass
+A mechanism of your own derives from `Mechanism` and has a `kind`; if it has fields, it
+is a frozen dataclass:
 
     from headway.replace import Mechanism
 
-    @dataclass(frozen=True)
     class First(Mechanism):
         '''The head attends to the first position.'''
 
@@ -61,6 +58,10 @@ class Mechanism:
     Attributes:
         kind: the name by which a circuit's file calls it; none if it takes arguments.
         fills: completes "rows without a path …"; empty if it cannot be a fill.
+        is_by_place: True if rows that it fills are said to attend by place alone, and
+            are judged so (`judge.swaps`).
+        is_of_others: True if its pattern is that of other sequences of the sample
+            (`Patterns.own`); where sequences must be independent these are drawn apart.
         is_estimated: True if its pattern is estimated from sequences
             (`Patterns.means`, `Patterns.tables`); a certificate then estimates it from
             others than it is given for.
@@ -68,6 +69,8 @@ class Mechanism:
 
     kind: ClassVar[str] = ""
     fills: ClassVar[str] = ""
+    is_by_place: ClassVar[bool] = False
+    is_of_others: ClassVar[bool] = False
     is_estimated: ClassVar[bool] = False
 
     def __init_subclass__(cls):
@@ -114,6 +117,7 @@ class Uniform(Mechanism):
 
     kind = "uniform"
     fills = "are uniform"
+    is_by_place = True
 
     def pattern(self, patterns: "Patterns", head: Head) -> Rows:
         """Every visible key of a row alike."""
@@ -143,6 +147,7 @@ class Mean(Mechanism):
 
     kind = "mean"
     fills = "are the head's mean pattern"
+    is_by_place = True
     is_estimated = True
 
     def prepare(self, patterns: "Patterns") -> None:
@@ -159,6 +164,7 @@ class Resample(Mechanism):
 
     kind = "resample"
     fills = "are the head's own in another sequence"
+    is_of_others = True
 
     def prepare(self, patterns: "Patterns") -> None:
         """Records the model as it is."""
@@ -352,6 +358,13 @@ def is_fill(name: object) -> bool:
     if not isinstance(name, str) or name not in MECHANISMS:
         return name == "zero"
     return bool(MECHANISMS[name].fills)
+
+
+def is_by_place(rows: str | None) -> bool:
+    """True if a fill says that rows without a path attend by place alone."""
+    if rows is None or rows not in MECHANISMS:
+        return False
+    return MECHANISMS[rows].is_by_place
 
 
 def require_fill(name: object, field: str) -> None:

@@ -134,7 +134,7 @@ class Subject:
                     others.means,
                     others.tables,
                 )
-            if rows == "resample":
+            if any(mechanism.is_of_others for mechanism in used):
                 elsewhere = drawn(bench.sequences, f"others {start // CHUNK}")
                 bench.patterns.own = elsewhere.patterns.own
             yield bench
