@@ -54,7 +54,7 @@ def spared(bench: Bench) -> list[Head] | None:
     least. None if the model's attention cannot be exchanged; a note says why.
     """
     try:
-        exchange = exchange_for(bench)
+        exchange = exchanged_once(bench)
     except HeadwayError as reason:
         note_once(f"which heads are needed is not known before the search: {reason}")
         return None
@@ -65,8 +65,7 @@ def spared(bench: Bench) -> list[Head] | None:
         if cost.most < LIMIT or not follows(bench, head):
             tried.append(head)
     can_go = spared_by(partial(costs_without, costs), tried)
-    n_exchanged = exchange.passes * len(exchange.batch.inputs)
-    bench.add_forwards(n_exchanged / bench.sequences)
+    add_passes(bench, exchange)
     return can_go
 
 
@@ -116,7 +115,24 @@ def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
     return [max(exchange.most, mean.most) for exchange, mean in both]
 
 
-def exchange_for(bench: Bench) -> Exchange:
+def add_passes(bench: Bench, exchange: Exchange, before: float = 0.0) -> None:
+    """Counts the passes of an exchange since some before among those of a bench."""
+    passes = exchange.passes - before
+    bench.add_forwards(passes * len(exchange.batch.inputs) / bench.sequences)
+
+
+def exchanged_once(bench: Bench) -> Exchange:
+    """A bench's model on sequences with partners, drawn when first asked for.
+
+    Raises:
+        HeadwayError: if sequences have no partners, or heads cannot be exchanged.
+    """
+    if "exchange" not in bench.known:
+        bench.known["exchange"] = _exchange_for(bench)
+    return bench.known["exchange"]
+
+
+def _exchange_for(bench: Bench) -> Exchange:
     """A bench's model on sequences of its own with partners.
 
     Raises:

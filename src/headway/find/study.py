@@ -13,7 +13,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Gt, Le, MinLen
 
@@ -37,9 +37,6 @@ from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.tasks.base import OTHER_SAMPLES, SEARCHED_ON
 from headway.training.run import FINDINGS, Run, kind_of
-
-if TYPE_CHECKING:
-    from headway.replace.exchange import Exchange
 
 SEQUENCES = 128
 
@@ -336,36 +333,16 @@ class _Study:
         return looks(self.subject.model, self.subject.task, sequences, circuit, heads)
 
     def read_if_better(self, told: Attempt) -> Attempt:
-        """The attempt by blind reading, if the circuit is not enough and less is lost
-        with that.
+        """The attempt by blind reading, if the circuit is not enough, and less is lost
+        when all beside what is read is exchanged.
         """
-        exchange = self.exchange_beside()
-        if exchange is None:
-            return told
-        best = self.better(told, exchange)
-        best.bench.add_forwards(exchange.passes)
-        return best
-
-    def better(self, told: Attempt, exchange: "Exchange") -> Attempt:
-        """The attempt of which less is lost when all beside it is exchanged."""
-        lost = cost_beside(exchange, told.circuit)
+        lost = cost_beside(told)
         if lost < LIMIT:
             return told
         read = self.attempt(Blind(), Blind.rows)
-        if read.serves and cost_beside(exchange, read.circuit) < lost:
+        if read.serves and cost_beside(read) < lost:
             return read
         return told
-
-    def exchange_beside(self) -> "Exchange | None":
-        """The model on sequences with partners; None if nothing can be exchanged."""
-        from headway.replace.exchange import Exchange
-
-        subject = self.subject
-        try:
-            drawn = subject.partners(self.options.sequences, "circuit, exchanged")
-            return Exchange.among(subject.model, subject.task, drawn)
-        except HeadwayError:
-            return None
 
     def measured(self, best: Attempt) -> Discovery:
         """A circuit with its evidence, on sequences that the search did not see."""
@@ -487,9 +464,19 @@ def require_learnt(bench: Bench, threshold: float) -> None:
         )
 
 
-def cost_beside(exchange: "Exchange", circuit: Circuit) -> float:
-    """The cost of exchanging all that is beside a circuit."""
+def cost_beside(attempt: Attempt) -> float:
+    """The cost of exchanging all that is beside a circuit; nothing if that cannot be
+    done.
+    """
+    from headway.find.spared import add_passes, exchanged_once
     from headway.judge.by_exchange import enough
 
-    costs = enough(exchange, circuit)
+    bench = attempt.bench
+    try:
+        exchange = exchanged_once(bench)
+    except HeadwayError:
+        return 0.0
+    before = exchange.passes
+    costs = enough(exchange, attempt.circuit)
+    add_passes(bench, exchange, before)
     return max(cost.most for cost in costs.values())
