@@ -160,8 +160,25 @@ def test_a_path_that_costs_nothing_is_spare_and_named(found, cost, holds):
     assert held(changed) == {"enough": True, "complete": True, "nothing spare": holds}
     if not holds:
         verdict = verdicts(changed)[2]
-        assert f"exchanged or cut, {spare} costs" in verdict.because
+        assert f"exchanging or cutting {spare} costs" in verdict.because
         assert verdict.next == Next("circuit", without=spare)
+
+
+@pytest.mark.parametrize(
+    ("cost", "is_close"), [(0.03, False), (0.041, True), (0.06, True), (0.07, False)]
+)
+def test_a_verdict_that_is_close_to_the_limit_says_so(found, cost, is_close):
+    """In all three, whether they hold or not."""
+    costs = replace(FREE, rise=cost)
+    changed = with_judgement(
+        found,
+        enough={"all else exchanged": costs},
+        rows={(0, 0): costs},
+        paths=dict.fromkeys(found.circuit.paths, costs),
+    )
+    for verdict in verdicts(changed):
+        assert verdict.is_close == is_close
+        assert is_close == ("other sequences may say otherwise" in verdict.because)
 
 
 def test_a_path_dropped_from_the_right_circuit_is_noticed():
@@ -313,7 +330,8 @@ def test_a_head_by_place_is_named_and_its_cost_is_no_bound(found):
     changed = with_judgement(found, heads=[placed, Beside((0, 0), "not needed", FREE)])
     complete = verdicts(changed)[1]
     assert complete.holds
-    assert "cost at most 0.000 (limit 0.05); L1.H0 attends by place" in complete.because
+    costs = "costs at most 0.000 (limit 0.05); L1.H0 attends by place"
+    assert costs in complete.because
 
 
 def test_a_vote_says_which_change_tells(found):

@@ -90,18 +90,30 @@ def test_verdicts_are_chips_that_lead_to_their_reasons(visit, learnt):
     signs = {True: "✓", False: "✗", None: "?"}
     told = [f"{signs[one['holds']]} {one['name']}" for one in data["verdicts"]]
     chips = seen.page.locator(".chip")
-    assert [" ".join(text.split()) for text in chips.all_text_contents()] == told
+    texts = [" ".join(text.split()) for text in chips.all_text_contents()]
+    assert [text.split(" · ")[0] for text in texts] == told
+    assert texts[0].endswith(" · these paths alone keep the answers")
     assert data["verdicts"][0]["because"] in chips.first.get_attribute("title")
     chips.first.click()
     top = "document.querySelector('#verdicts').getBoundingClientRect().top"
     seen.wait_until(f"0 <= {top} && {top} < innerHeight / 2")
 
 
+def test_a_phone_has_room_for_the_names_of_verdicts(visit, learnt):
+    seen = visit(learnt, viewport={"width": 390, "height": 844})
+    assert "keep the answers" not in seen.words(".chips")
+
+
+def test_what_an_exchange_is_stands_above_the_verdicts(visit, learnt):
+    told = visit(learnt).words("[aria-labelledby=verdicts]")
+    assert "carries in another sequence of the same layout" in told
+
+
 def test_the_legend_names_what_is_drawn_alone(visit, learnt):
     told = visit(learnt).words(".says")
     assert "Colour: the symbol it carries" in told
     assert "s₀, s₁ …: places" in told
-    assert not re.search("Colour: the head|band|hollow", told)
+    assert not re.search("Colour: the path|band|hollow", told)
 
 
 def last_of(data):
@@ -480,7 +492,7 @@ def test_the_page_is_short_and_light(visit, learnt):
     assert learnt.file.stat().st_size <= 300_000
 
 
-@pytest.mark.parametrize(("width", "name"), [(1280, "layer 9–11 idle"), (390, "9–11")])
+@pytest.mark.parametrize(("width", "name"), [(1280, "layer 9–11 idle"), (390, "L9–11")])
 def test_idle_layers_of_a_deep_model_fold(visit, deep, width, name):
     seen = visit(deep, viewport={"width": width, "height": 844})
     rows = seen.page.locator(".hero text.layer")

@@ -101,14 +101,14 @@ def test_an_average_is_one_band(visit, heads):
 
 def test_the_legend_names_what_is_drawn_alone(visit, heads):
     told = visit(heads).words(".says")
-    assert "Colour: the head" in told
+    assert "Colour: the path" in told
     assert not re.search("symbol|vertical|s₀|marks|hollow", told)
 
 
 def test_a_question_is_told_by_its_position_and_token(visit, heads):
     seen = visit(heads)
     data = data_of(heads)
-    (asked,) = re.findall(r"position (\d+) \(token (\d)\)", seen.words(".asks"))
+    (asked,) = re.findall(r"position (\d+), which holds (\d),", seen.words(".asks"))
     assert data["sequences"][0]["labels"][int(asked[0])] == asked[1]
     choices = seen.page.get_by_label("asked at").locator("option").all_text_contents()
     assert choices[0] == f"position 2 ({data['sequences'][0]['labels'][2]})"

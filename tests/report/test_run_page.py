@@ -341,11 +341,12 @@ def headline_of(run):
 
 
 def test_the_headline_counts_answers(solved_run):
-    assert "attention paths carry 100 % of the answers; " in headline_of(solved_run)
-    assert headline_of(solved_run).endswith("changing any one changes 80 % or more.")
+    told = headline_of(solved_run)
+    assert "attention paths alone keep 100 % of the model's answers; " in told
+    assert told.endswith("exchanging or cutting any one changes at least 80 %.")
     enough = {"all else exchanged": FREE | {"answers": 0.0204}}
     with_costs(solved_run, enough=enough)
-    assert "attention paths carry 97.9 % of the answers" in headline_of(solved_run)
+    assert "alone keep 97.9 % of the model's answers" in headline_of(solved_run)
 
 
 def test_the_headline_names_every_verdict_that_fails(solved_run):
@@ -358,7 +359,7 @@ def test_the_headline_names_every_verdict_that_fails(solved_run):
     with_costs(solved_run, rows={}, paths=paths | dict.fromkeys([*paths][:1], FREE))
     told = headline_of(solved_run)
     assert told.endswith("is not enough and not without spare parts.")
-    assert "changing any one" not in told
+    assert "any one" not in told
 
 
 def test_without_paths_nothing_is_to_be_dated(run):

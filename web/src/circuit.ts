@@ -174,8 +174,16 @@ export function pointAt(line: Line, share: number): Point {
 }
 
 export interface Label {
-  width: number;
+  /** Of its texts, the longest first. */
+  widths: number[];
   line: Line;
+}
+
+export interface Placed {
+  x: number;
+  y: number;
+  /** The number of the text that there is room for. */
+  text: number;
 }
 
 export const TALL = 19; // a label, in pixels
@@ -183,9 +191,10 @@ export const TALL = 19; // a label, in pixels
 /** Places for labels on their lines where none covers another, by their middles; null without one. */
 export function placed(
   labels: Label[], left: number, right: number, blocked: Point[] = [],
-): (Point | null)[] {
+): (Placed | null)[] {
   const boxes = blocked.map(([x, y]) => ({ x, y, width: 14 }));
-  return labels.map(({ line, width }) => {
+
+  function place(line: Line, width: number): Point | null {
     for (const aside of [0, 0.5, -0.5]) {
       for (const share of [0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.88, 0.12]) {
         const [on, y] = pointAt(line, share);
@@ -197,6 +206,14 @@ export function placed(
         boxes.push({ x, y, width });
         return [x, y];
       }
+    }
+    return null;
+  }
+
+  return labels.map(({ line, widths }) => {
+    for (const [text, width] of widths.entries()) {
+      const at = place(line, width);
+      if (at) return { x: at[0], y: at[1], text };
     }
     return null;
   });

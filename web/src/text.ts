@@ -39,6 +39,17 @@ export function verdictLook(holds: boolean | null): [string, string, string] {
   return holds ? ["✓", "holds", "good"] : ["✗", "does not hold", "bad"];
 }
 
+const MEANINGS: Record<string, [string, string]> = {
+  enough: ["these paths alone keep the answers", "these paths alone lose answers"],
+  complete: ["nothing beside them changes answers", "something beside them changes answers"],
+  "nothing spare": ["each path changes answers", "a path changes hardly any answer"],
+};
+
+/** What a verdict says, in a few words. */
+export function meaning(name: string, holds: boolean): string {
+  return MEANINGS[name]?.[holds ? 0 : 1] ?? "";
+}
+
 let ruler: CanvasRenderingContext2D | null = null;
 
 /** How wide a text is in drawings, in pixels. */

@@ -4,7 +4,7 @@ Every view shows this list.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headway.judge.discovery import Discovery
@@ -14,6 +14,10 @@ from headway.judge.yardstick import percent
 from headway.relations.paths import AttentionPath
 from headway.replace.heads import Head, name_of
 from headway.text import command, counted, enumerated
+
+CLOSE = 1.25
+"""A cost within this factor of the limit is close to it: other sequences might say
+otherwise."""
 
 IN_RUN = "RUN/"
 """The start of the name of a file that `discover` left in the run's folder."""
@@ -77,12 +81,14 @@ class Verdict:
         holds: None if that cannot be said.
         because: the reason, with its numbers.
         next: what helps on; None if there is nothing.
+        is_close: True if the cost that decides is close to the limit.
     """
 
     name: str
     holds: bool | None
     because: str
     next: Next | None = None
+    is_close: bool = False
 
 
 def verdicts(discovery: Discovery) -> list[Verdict]:
@@ -111,6 +117,15 @@ def verdicts(discovery: Discovery) -> list[Verdict]:
     return [verdict(discovery, judgement) for verdict in VERDICTS.values()]
 
 
+def _if_close(verdict: Verdict, cost: float, judgement: Judgement) -> Verdict:
+    """A verdict that says so if the cost that decides it is close to the limit."""
+    ratio = cost / judgement.limit
+    if not 1 / CLOSE < ratio < CLOSE:
+        return verdict
+    because = f"{verdict.because}; that is close, and other sequences may say otherwise"
+    return replace(verdict, because=because, is_close=True)
+
+
 def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
     """The heads without a path, by what they do all the same."""
     heads = dict[str, list[Head]]()
@@ -126,15 +141,16 @@ def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
     cost = tried[worst]
     because = f"with {worst}, {_stays(cost)}; {_costs(cost, judgement)}"
     if cost.most >= judgement.limit:
-        return _not_enough(discovery, because)
+        return _if_close(_not_enough(discovery, because), cost.most, judgement)
     shapes = judgement.costly_shapes
     if not shapes:
-        return Verdict("enough", True, because)
+        return _if_close(Verdict("enough", True, because), cost.most, judgement)
     shape = max(shapes, key=lambda shape: shape.cost.most)
     stands_in = f"{name_of(shape.twin)} stands in for {name_of(shape.head)}"
     attending = "while it is exchanged, attending along its paths alone"
     because = f"{stands_in}; {attending} {_costs(shape.cost, judgement)}"
-    return Verdict("enough", False, because, _map(shape.head))
+    verdict = Verdict("enough", False, because, _map(shape.head))
+    return _if_close(verdict, shape.cost.most, judgement)
 
 
 def _stays(cost: Cost) -> str:
@@ -178,9 +194,11 @@ def _complete(_: Discovery, judgement: Judgement) -> Verdict:
         head = max(rows, key=lambda head: rows[head].most)
         those = f"the rows of {name_of(head)} without a path, exchanged alone,"
         because = f"{those} {_costs(rows[head], judgement)}"
-        return Verdict("complete", False, because, _map(head))
+        verdict = Verdict("complete", False, because, _map(head))
+        return _if_close(verdict, rows[head].most, judgement)
     because = "; ".join(_reasons_for_complete(judgement)) or "nothing is beside it"
-    return Verdict("complete", True, because)
+    most = max(_costs_beside(judgement), default=0.0)
+    return _if_close(Verdict("complete", True, because), most, judgement)
 
 
 def _votes_too(judgement: Judgement) -> Verdict:
@@ -192,23 +210,33 @@ def _votes_too(judgement: Judgement) -> Verdict:
     if len(votes) > 1:
         heads = counted(len(votes), "head")
         because += f"; {heads} without a path in all"
-    return Verdict("complete", False, because, _map(worst.head))
+    verdict = Verdict("complete", False, because, _map(worst.head))
+    return _if_close(verdict, worst.cost.most, judgement)
 
 
 def _reasons_for_complete(judgement: Judgement) -> list[str]:
     """The costs of all beside a circuit, and the heads that attend by place."""
-    by_place, others = _split_by_place(judgement.heads)
-    costs = [beside.cost.most for beside in others]
-    costs += [cost.most for cost in judgement.rows.values()]
+    by_place, _ = _split_by_place(judgement.heads)
+    costs = _costs_beside(judgement)
     reasons = list[str]()
     if costs:
-        parts = "the heads of a layer or rows of a head without a path, exchanged,"
-        reasons.append(f"{parts} cost at most {max(costs):.3f} {_limit(judgement)}")
+        parts = "exchanging the heads without a path of any layer, or such rows of any"
+        parts += " head,"
+        reasons.append(f"{parts} costs at most {max(costs):.3f} {_limit(judgement)}")
     if by_place:
         names = enumerated([name_of(beside.head) for beside in by_place], "and")
         verb = "attends" if len(by_place) == 1 else "attend"
         reasons.append(f"{names} {verb} by place")
     return reasons
+
+
+def _costs_beside(judgement: Judgement) -> list[float]:
+    """The costs of heads and rows without a path, but for heads that attend by
+    place.
+    """
+    _, others = _split_by_place(judgement.heads)
+    costs = [beside.cost.most for beside in others]
+    return costs + [cost.most for cost in judgement.rows.values()]
 
 
 def _split_by_place(heads: list[Beside]) -> tuple[list[Beside], list[Beside]]:
@@ -227,19 +255,25 @@ def _nothing_spare(_: Discovery, judgement: Judgement) -> Verdict:
     lowest = costs[least].most
     spare = costless(costs, judgement.limit)
     if not spare:
-        costly = f"{_each_part(judgement)} costs {lowest:.2f} or more"
-        because = (
-            f"exchanged or cut, {costly} (least: {least}; limit {judgement.limit:g})"
+        costly = f"{_each_part(judgement)} costs {lowest:.3f} or more"
+        limit = f"(least: {least}; limit {judgement.limit:g})"
+        verdict = Verdict(
+            "nothing spare", True, f"exchanging or cutting {costly} {limit}"
         )
-        return Verdict("nothing spare", True, because)
+        return _if_close(verdict, lowest, judgement)
     parts = enumerated(spare, "or")
     cheapest = f"costs {lowest:.3f} at the least {_limit(judgement)}"
-    because = f"exchanged or cut, {parts} {cheapest}"
+    again = _without(least, judgement)
+    because = f"exchanging or cutting {parts} {cheapest}"
+    return _if_close(Verdict("nothing spare", False, because, again), lowest, judgement)
+
+
+def _without(part: str, judgement: Judgement) -> Next | None:
+    """Try the circuit without a path; None if the part is a head by table."""
     for path in judgement.paths:
-        if str(path) == least:
-            again = Next("circuit", without=path)
-            return Verdict("nothing spare", False, because, again)
-    return Verdict("nothing spare", False, because)
+        if str(path) == part:
+            return Next("circuit", without=path)
+    return None
 
 
 def _each_part(judgement: Judgement) -> str:

@@ -136,23 +136,21 @@ def evidence(findings: Findings) -> Table | None:
     looks = path_looks(findings.task, findings.paths)
     measured = _measured(discovery)
     emerged = findings.emerged
+    carries = any(looks[path].carries for path in findings.paths)
     rows = list[list[Cell]]()
     for path in findings.paths:
-        carried = [typeset(symbol) for symbol in looks[path].carries]
-        costs = measured.get(path, [None] * 3)
+        row: list[Cell] = [typeset(str(path))]
+        if carries:
+            carried = [typeset(symbol) for symbol in looks[path].carries]
+            row.append(", ".join(carried) or None)
+        row += measured.get(path, [None] * 3)
         step = emerged.get(path)
-        row = [typeset(str(path)), ", ".join(carried) or None, *costs]
-        rows.append([*row, None if step is None else round(step)])
+        row.append(None if step is None else round(step))
+        rows.append(row)
+    columns = ["attention", "cost exchanged", "loss cut", "emerges at step"]
     return Table(
         title="",
-        head=[
-            "path",
-            "carries",
-            "attention",
-            "cost exchanged",
-            "loss cut",
-            "emerges at step",
-        ],
+        head=["path", *(["carries"] if carries else []), *columns],
         rows=rows,
         keys=[path_key(path) for path in findings.paths],
         note=_evidence_note(discovery, findings.timeline),
@@ -182,12 +180,11 @@ def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
     threshold = rounded(discovery.threshold)
     return (
         f"At the last step, on {discovery.evidence.sequences} sequences{curves}. "
-        "Cost exchanged:"
-        " what exchanging or cutting the path alone costs, as a share of the "
-        "answers that"
-        " exchanging every head changes, or of the loss that it adds. Loss cut: of "
-        "the circuit"
-        f" ({rows}) without the path. Whole: {whole}; threshold: {threshold}."
+        "Attention: the mean along the path. Cost exchanged: what exchanging or "
+        "cutting the path costs (see the verdicts), in the way that costs most. "
+        "Loss cut: with every head replaced by what the circuit says "
+        f"({rows}), and this path left out. With all paths it is {whole}, and the "
+        f"search kept it below {threshold}."
     )
 
 
@@ -226,16 +223,13 @@ def symbols(task: Task, held: Holdings, role: str) -> list[str]:
     return [typeset(symbol) for symbol in standing]
 
 
-def minimum(findings: Findings) -> Section:
+def minimum(findings: Findings) -> Section | None:
     """The flow minimum, and what the query can hold layer by layer, at best and by the
-    circuit.
+    circuit; None if the task does not say how information must flow to its answers.
     """
     flow = findings.task.flow()
     if flow is None:
-        why = "the task does not say how information must flow to its answers."
-        return Section(
-            "Minimum", [f"The flow minimum of this task is not known: {why}"]
-        )
+        return None
     n_layers = findings.run.config.model.n_layers
     ways = {"at best": flow.holdings(n_layers, findings.causal)}
     if findings.along is not None:

@@ -42,14 +42,14 @@ def headline(findings: Findings) -> str:
 
 
 def _carried(discovery: Discovery) -> str:
-    """The share of the model's answers that the circuit alone gives."""
+    """The share of the model's answers that the circuit alone keeps."""
     judgement = discovery.evidence.judgement
     share = discovery.evidence.likeness.circuit.agreement
     if judgement is not None and judgement.enough:
         share = 1 - max(cost.answers for cost in judgement.enough.values())
     parts, are_several = _parts_of(discovery.circuit)
-    carry = "carry" if are_several else "carries"
-    return f"{parts} {carry} {_share(share)} of the answers"
+    keep = "keep" if are_several else "keeps"
+    return f"{parts} alone {keep} {_share(share)} of the model's answers"
 
 
 def _changed(discovery: Discovery) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _changed(discovery: Discovery) -> Iterator[str]:
         return
     least = min(cost.answers for cost in judgement.parts.values())
     if least > 0:
-        yield f"changing any one changes {_share(least)} or more"
+        yield f"exchanging or cutting any one changes at least {_share(least)}"
 
 
 def _failed(discovery: Discovery) -> Iterator[str]:

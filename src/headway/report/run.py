@@ -189,7 +189,9 @@ def verdicts_of(findings: Findings) -> list[Verdict]:
     for verdict in verdicts(findings.discovery):
         because = typeset(verdict.because)
         line = verdict.next and verdict.next.in_shell(folder)
-        shown.append(Verdict(verdict.name, verdict.holds, because, line))
+        shown.append(
+            Verdict(verdict.name, verdict.holds, because, line, verdict.is_close)
+        )
     return shown
 
 

@@ -231,6 +231,7 @@ class Verdict:
     holds: bool | None  #: None if that cannot be said
     because: str  #: the reason, with its numbers
     next: str | None  #: a line to type that helps on; None if there is none
+    is_close: bool  #: the cost that decides is close to the limit
 
 
 @dataclass(frozen=True)
@@ -288,7 +289,7 @@ class RunPage(PageBase):
     #: the symbols at every place after every layer, if heads copy all that they find;
     #: None if they are not known
     stream: Table | None
-    minimum: Section  #: the least number of layers by the theory
+    minimum: Section | None  #: the least number of layers by the theory
     details: list[Section]  #: all else that was measured
     #: why a part is not there, with the command that would help, of `evaluations`,
     #: `circuit`, `emergence` and `attention`
