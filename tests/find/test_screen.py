@@ -6,7 +6,7 @@ import torch
 from headway.find.screen import BEST, Screen
 from headway.relations import Composed, parse
 from headway.relations.rows import ROWS, AttentionRows
-from headway.relations.vocabulary import vocabulary
+from headway.relations.vocabulary import candidates, distinct
 
 BITS = 400.0
 """What a bit in every row costs."""
@@ -174,7 +174,8 @@ def test_attention_to_a_sink_is_left_to_the_average():
 
 def cheapest_of(screen):
     """The cheapest expression of one part or of several, in the first layer."""
-    told = screen.told(vocabulary(screen.relations, 0, screen.matters))
+    tried = candidates(screen.relations, 0)
+    told = screen.told(distinct(tried, screen.relations, screen.matters))
     extended = screen.told(screen.extended(told))
     both = {**screen.cheapest(told, BEST), **screen.cheapest(extended, BEST)}
     return str(min(both, key=both.__getitem__))
@@ -212,7 +213,8 @@ def test_what_a_head_looks_at_by_place_is_the_cheapest_beside_an_even_average():
 
 def extended_names(screen):
     """The names of what is proposed of more parts."""
-    told = screen.told(vocabulary(screen.relations, 1, screen.matters))
+    tried = candidates(screen.relations, 1)
+    told = screen.told(distinct(tried, screen.relations, screen.matters))
     return [str(expression) for expression in screen.extended(told)]
 
 

@@ -8,7 +8,7 @@ from headway.programs import prelude
 from headway.programs.selects import UnreadError, code_of
 from headway.relations import Composed, parse, primitive
 from headway.relations.primitives import PRIMITIVES
-from headway.relations.vocabulary import vocabulary
+from headway.relations.vocabulary import candidates, distinct
 
 WORDS = [
     *("own position", "previous token", "first position", "mirror position"),
@@ -57,7 +57,7 @@ def test_every_relation_of_the_vocabulary_has_code(layer):
     generator = torch.Generator().manual_seed(layer)
     tokens = torch.randint(6, (30, 9), generator=generator)
     composed = Composed(tokens)
-    for expression in vocabulary(composed, layer):
+    for expression in distinct(candidates(composed, layer), composed):
         mask = composed.mask(expression).numpy()
         keys = selected(code_of(str(expression)), tokens.numpy(), ahead=False)
         assert np.array_equal(keys, mask)

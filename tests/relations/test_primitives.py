@@ -20,7 +20,7 @@ from headway.relations.primitives import (
     ranges,
     separators,
 )
-from headway.relations.vocabulary import vocabulary
+from headway.relations.vocabulary import candidates, distinct
 
 TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
 RUNS = torch.tensor([[2, 2, 4, 2, 2, 2]])
@@ -222,7 +222,9 @@ def test_a_primitive_of_a_user_leads_where_it_says():
 @pytest.mark.usefixtures("divisible")
 def test_a_primitive_of_a_user_is_tried_with_its_numbers_and_picked():
     composed = Composed(torch.arange(24).reshape(4, 6) % 11)
-    names = {str(expression) for expression in vocabulary(composed, 0)}
+    names = {
+        str(expression) for expression in distinct(candidates(composed, 0), composed)
+    }
     own = {name for name in names if "divisible" in name}
     picked = {f"{which} token divisible by 3" for which in ("latest", "earliest")}
     assert {"token divisible by 2", "token divisible by 3", *picked} <= own

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headway.relations import Composed, Edges, parse
-from headway.relations.vocabulary import blocks, candidates, distinct, vocabulary
+from headway.relations.vocabulary import blocks, candidates, distinct
 
 BY_VALUE = ("larger", "smaller", "largest", "smallest", "any token")
 
@@ -14,6 +14,12 @@ def drawn(sequences=20, length=7, tokens=6, **more):
     generator = torch.Generator().manual_seed(1)
     inputs = torch.randint(tokens, (sequences, length), generator=generator)
     return Composed(inputs, **more)
+
+
+def vocabulary(composed, layer, matters=None):
+    """The expressions that lead to different keys."""
+    tried = candidates(composed, layer)
+    return distinct(tried, composed, matters)
 
 
 def names_of(expressions):

@@ -84,7 +84,7 @@ def test_changes_side_by_side_are_those_alone(monkeypatch):
     several = Change({(0, 1): (), (1, 1): WHOLE_HEAD}, {(1, 0): Identity()})
     changes = [whole_head, Change({}), several]
     together = [*exchange.outputs(changes)]
-    monkeypatch.setattr("headway.replace.exchange.TOGETHER", 1)
+    monkeypatch.setattr("headway.replace.ablation.TOGETHER", 1)
     alone = [*exchange.outputs(changes)]
     assert_close(together, alone, atol=1e-5, rtol=1e-5)
     assert_close(together[1], exchange.outputs_of[OWN], atol=1e-5, rtol=1e-5)

@@ -15,7 +15,7 @@ from headway.errors import HeadwayError
 from headway.judge.flows import least_layers
 from headway.models import TransformerConfig
 from headway.report import write_report
-from headway.report.listing import STATUS, Entry, listed
+from headway.report.listing import COLUMNS, Entry, listed
 from headway.sweeps.table import row_of
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.tasks.meter import AT_ONCE, PIECE, Meter, TooMuchError
@@ -139,7 +139,7 @@ def test_a_foreign_run_is_opened_and_listed_and_no_page_is_made_of_too_much(
     run = foreign(tiny, tmp_path / "run", fields)
     assert row_of(run.folder)["status"] == "stopped"
     row = listed(Entry(("run",), run.folder, ""))
-    status = str(row.cells[STATUS])
+    status = str(row.cells[COLUMNS.index("status")])
     assert status == "stopped" or (named in status and "\n" not in status)
     with pytest.raises(
         HeadwayError, match=rf"^[^\n]*config.json: [^\n]*{named} = [^\n]*$"

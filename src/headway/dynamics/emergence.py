@@ -22,7 +22,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import Finding, NotBelowZero, NotNegative, require_allowed
 from headway.judge.discovery import Discovery, given_or_own, missing, standing_of
 from headway.late import Shown
-from headway.models import attention_patterns
+from headway.models import Tappable, attention_patterns
 from headway.relations.paths import AttentionPath
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit
@@ -32,8 +32,7 @@ from headway.replace.patterns import attention_along
 from headway.replace.rows import measured_weights
 from headway.replace.subject import Counted, device_of, opened, require_task, with_tap
 from headway.settings import computes_as_usual
-from headway.tasks import Task
-from headway.training.config import RunConfig
+from headway.tasks import Batch, Task
 from headway.training.data import held_out
 from headway.training.run import Run
 
@@ -128,6 +127,56 @@ class Timeline(Finding, Shown):
         )
 
 
+@dataclass(frozen=True)
+class Checkpoints:
+    """The models of one training.
+
+    Attributes:
+        steps: in order.
+        load: the model of a step.
+        task: what they were trained on.
+        seed: of the run; 0 if models are given.
+        run: theirs, if any.
+    """
+
+    steps: list[int]
+    load: Callable[[int], Any]
+    task: Task
+    seed: int
+    run: Run | None = None
+
+    @classmethod
+    def of(
+        cls, given: Run | str | Path | Mapping[int, Any], task: Task | None
+    ) -> "Checkpoints":
+        """The checkpoints of a run, or models by their step with their task.
+
+        Raises:
+            HeadwayError: if these do not go together, or there is no checkpoint.
+        """
+        run = opened(given)
+        if isinstance(run, Run):
+            require(task is None, "task", task, "None, as the run has its own")
+            steps = run.checkpoint_steps()
+            if not steps:
+                raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
+            return cls(steps, run.model, run.task, run.config.seed, run)
+        is_by_step = isinstance(run, Mapping) and {*map(type, run)} == {int}
+        is_allowed = is_by_step and min(run) >= 0
+        allowed = "models by their steps, whole numbers from 0 on"
+        require(is_allowed, "checkpoints", run, allowed)
+        return cls(sorted(run), run.__getitem__, require_task(task), 0)
+
+    def model(self, step: int) -> Tappable:
+        """The model of a step, with a tap."""
+        return with_tap(self.load(step), self.task)
+
+    def sequences(self, model: Tappable, count: int, seed: int, purpose: str) -> Batch:
+        """Held-out sequences for a purpose, on a model's device."""
+        config = self.run and self.run.config
+        return held_out(self.task, count, seed, device_of(model), purpose, config)
+
+
 @computes_as_usual
 def emergence(
     checkpoints: Run | str | Path | Mapping[int, Any],
@@ -161,62 +210,36 @@ def emergence(
     """
     require_allowed("sequences", sequences, Counted)
     require_allowed("seed", seed, NotNegative | None)
-    run = opened(checkpoints)
-    circuit, _ = given_or_own(circuit, run if isinstance(run, Run) else None)
-    if not isinstance(run, Run):
-        task = require_task(task)
-        require_by_step(run)
-        return _dated(
-            sorted(run), run.__getitem__, task, circuit, sequences, seed or 0, watch
-        )
-    require(task is None, "task", task, "None, as the run has its own")
+    known = Checkpoints.of(checkpoints, task)
+    seed = known.seed if seed is None else seed
+    run = known.run
+    circuit, _ = given_or_own(circuit, run)
+    if run is None:
+        return _dated(known, circuit, sequences, seed, watch)
     with run.writing(Timeline.FILE), run.computing():
-        steps = run.checkpoint_steps()
-        if not steps:
-            raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
-        if seed is None:
-            seed = run.config.seed
-        task = run.task
-        learnt = hop_steps(run.metrics(), task.hops)
-        timeline = _dated(
-            steps, run.model, task, circuit, sequences, seed, watch, learnt, run.config
-        )
+        timeline = _dated(known, circuit, sequences, seed, watch)
         discovery = run.load(Discovery)
         if discovery is None or timeline.is_of(discovery):
             run.save(timeline)
     return timeline
 
 
-def require_by_step(models: Any) -> None:
-    """Raises `HeadwayError` if these are no models by their steps."""
-    is_by_step = isinstance(models, Mapping) and {*map(type, models)} == {int}
-    fits = is_by_step and min(models) >= 0
-    require(
-        fits, "checkpoints", models, "models by their steps, whole numbers from 0 on"
-    )
-
-
 @torch.no_grad()
 def _dated(
-    steps: list[int],
-    load: Callable[[int], Any],
-    task: Task,
+    known: Checkpoints,
     circuit: Circuit,
     sequences: int,
     seed: int,
     watch: Callable[[int, int], None] | None,
-    learnt: dict[str, float | None] | None = None,
-    trained_by: RunConfig | None = None,
 ) -> Timeline:
-    """The timeline of a circuit's paths.
-
-    `learnt` has the step of every hop, and `trained_by` the config of the run, if they
-    are known.
-    """
+    """The timeline of a circuit's paths."""
     from headway.progress import watched
 
-    last = with_tap(load(steps[-1]), task)
-    batch = held_out(task, sequences, seed, device_of(last), "emergence", trained_by)
+    task = known.task
+    steps = known.steps
+    hops = hop_steps(known.run.metrics(), task.hops) if known.run else {}
+    last = known.model(steps[-1])
+    batch = known.sequences(last, sequences, seed, "emergence")
     cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in circuit.paths]
     rows = None
     if task.is_read_blind:
@@ -225,14 +248,13 @@ def _dated(
     attention = list[list[float]]()
     with watched(watch, "dated {} of {} checkpoints".format) as told:
         for step in steps:
-            bench = Bench(with_tap(load(step), task), task, batch)
+            bench = Bench(known.model(step), task, batch)
             losses.append(bench.losses([{}, *cut]))
             attention.append(_attention_along(bench, circuit.paths, rows))
             told(len(losses), len(steps))
     whole, *without = map(list, zip(*losses, strict=True))
     curves = zip(circuit.paths, zip(*attention, strict=True), without, strict=True)
     histories = [_history(steps, whole, *curve) for curve in curves]
-    hops = learnt or {}
     return Timeline(steps, whole, histories, hops, sequences, standing_of(task))
 
 

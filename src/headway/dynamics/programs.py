@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headway.dynamics.emergence import EMERGES_AT, require_by_step
-from headway.errors import HeadwayError, require
+from headway.dynamics.emergence import EMERGES_AT, Checkpoints
 from headway.fields import NotNegative, require_allowed
 from headway.programs.expressions import Expression, Scope
 from headway.programs.forced import Forcing
@@ -21,11 +20,10 @@ from headway.programs.sample import Sample
 from headway.programs.swayed import told_by
 from headway.replace.ablation import Bench
 from headway.replace.heads import head_of
-from headway.replace.subject import Sequences, device_of, opened, require_task, with_tap
+from headway.replace.subject import Sequences
 from headway.settings import computes_as_usual
 from headway.tasks import Task
 from headway.text import aligned, at_step, sparkline, wrapped
-from headway.training.data import held_out
 from headway.training.run import Run
 
 SPARKS = 18
@@ -107,57 +105,6 @@ class ProgramHistory:
         return [line for column in columns for line in wrapped(column)]
 
 
-@dataclass(frozen=True)
-class Checkpoints:
-    """The models of one training.
-
-    Attributes:
-        steps: in order.
-        load: the model of a step.
-        task: what they were trained on.
-        seed: of the run; 0 if models are given.
-        run: theirs, if any.
-    """
-
-    steps: list[int]
-    load: Callable[[int], Any]
-    task: Task
-    seed: int
-    run: Run | None = None
-
-    @classmethod
-    def of(
-        cls, given: Run | str | Path | Mapping[int, Any], task: Task | None
-    ) -> "Checkpoints":
-        """The checkpoints of a run, or models by their step with their task.
-
-        Raises:
-            HeadwayError: if these do not go together, or there is no checkpoint.
-        """
-        run = opened(given)
-        if isinstance(run, Run):
-            require(task is None, "task", task, "None, as the run has its own")
-            steps = run.checkpoint_steps()
-            if not steps:
-                raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
-            return cls(steps, run.model, run.task, run.config.seed, run)
-        require_by_step(run)
-        return cls(sorted(run), run.__getitem__, require_task(task), 0)
-
-    def samples(self, sequences: int, seed: int) -> Iterator[Sample]:
-        """Every model on the same sequences, the last model first."""
-        config = self.run and self.run.config
-        batch = None
-        for step in reversed(self.steps):
-            model = with_tap(self.load(step), self.task)
-            if batch is None:
-                device = device_of(model)
-                batch = held_out(
-                    self.task, sequences, seed, device, "history of a program", config
-                )
-            yield Sample.of(Bench(model, self.task, batch, shared=False))
-
-
 @computes_as_usual
 def program_history(
     checkpoints: Run | str | Path | Mapping[int, Any],
@@ -192,7 +139,7 @@ def program_history(
     selects = [line.expression for line in lines]
     measured = list[Measured]()
     groups: list[list[Expression]] | None = None
-    for sample in known.samples(sequences, seed):
+    for sample in _samples(known, sequences, seed):
         forcing = Forcing(judged.program, selects, sample, seed)
         groups = groups or forcing.elsewhere.groups  # those of the last model
         measured.append(Measured.of(forcing, groups, selects))
@@ -208,6 +155,16 @@ def program_history(
     ]
     matches = [each.matches for each in measured]
     return ProgramHistory(known.steps, matches, histories, sequences)
+
+
+def _samples(known: Checkpoints, sequences: int, seed: int) -> Iterator[Sample]:
+    """Every model on the same sequences, the last model first."""
+    batch = None
+    for step in reversed(known.steps):
+        model = known.model(step)
+        if batch is None:
+            batch = known.sequences(model, sequences, seed, "history of a program")
+        yield Sample.of(Bench(model, known.task, batch, shared=False))
 
 
 @dataclass(frozen=True)

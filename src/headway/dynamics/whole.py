@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -245,4 +245,4 @@ def heads_of(run: Run) -> list[Head]:
     what = f"{run.folder}/config.json: model.n_layers times model.n_heads"
     count = model.n_layers * model.n_heads
     require(count <= MOST_OF_A_MODEL, what, count, f"at most {MOST_OF_A_MODEL}")
-    return [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
+    return [*product(range(model.n_layers), range(model.n_heads))]

@@ -357,7 +357,8 @@ class Reader:
         lost = self.bits(whole, part)
         if lost > most:
             return lost
-        if not is_first and head[0] + 1 < self.bench.model.n_layers:
+        is_last_layer = head[0] + 1 == self.bench.model.n_layers
+        if not is_first and not is_last_layer:
             below = {at: x for at, x in whole.items() if at[0] <= head[0]}
             lost += self.bits(below, part)
         return lost

@@ -25,8 +25,8 @@ from headway.replace.heads import Head
 from headway.replace.mechanism import Exchanged, Mechanism, Paths
 from headway.tasks.prompts.task import ANYWHERE
 
-STEPS = 5
-"""Steps between the corrupted sequence and the clean one."""
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Between the corrupted sequence, 0, and the clean one."""
 
 MOST = 30
 """Heads that a circuit has at most."""
@@ -59,7 +59,7 @@ def found(bench: Bench, yardstick: Yardstick) -> Circuit:
         yardstick: has the shares of the gap to close: the first is aimed at.
     """
     assert isinstance(bench, ExchangedBench), "the way has no other rows"
-    effects = bench.effects(STEPS)
+    effects = bench.effects(SHARES)
     limit = yardstick.limits(bench)[0]
     search = _Search(bench, limit, effects)
     heads = search.strongest_heads() or search.needed_heads()
@@ -78,9 +78,8 @@ class _Search:
     def __init__(self, bench: ExchangedBench, limit: float, effects: Tensor):
         self.bench = bench
         self.limit = limit
-        self.by_head = dict[Head, Tensor]()
-        for layer, head in bench.heads:
-            self.by_head[layer, head] = effects[layer, :, head].double()
+        self.by_head = _by_head(bench, effects)
+        self.totals = _totals(self.by_head)
         self.relations = bench.patterns.used_as("path")
         self.names_all = ANYWHERE in self.relations
 
@@ -116,11 +115,7 @@ class _Search:
         """The work of heads in the model as it is, the most first, be it for or against
         the answer.
         """
-        sizes = dict[Head, float]()
-        for head, cells in self.by_head.items():
-            whole = cells.sum()
-            sizes[head] = whole.item()
-        likely = set(_largest(sizes))
+        likely = set(_largest(self.totals))
         likely |= set(likely_heads(self.bench))
         heads = sorted(likely)
         cuts = cuts_of(self.bench, heads)
@@ -155,9 +150,8 @@ class _Search:
 
     def ranked(self) -> list[Head]:
         """The heads that close some of the gap, the largest effect first."""
-        totals = {head: cells.sum().item() for head, cells in self.by_head.items()}
-        helping = [head for head in totals if totals[head] > 0]
-        return sorted(helping, key=lambda head: -totals[head])[:MOST]
+        helping = [head for head in self.totals if self.totals[head] > 0]
+        return sorted(helping, key=lambda head: -self.totals[head])[:MOST]
 
     def whole(self, heads: Sequence[Head]) -> dict[Head, Mechanism]:
         """The model with all heads exchanged but these."""
@@ -260,13 +254,21 @@ class _Search:
 
 def likely_heads(bench: ExchangedBench) -> list[Head]:
     """The heads that change the loss most when exchanged alone, to first order."""
-    effects = bench.effects_alone()
-    sizes = dict[Head, float]()
+    cells = _by_head(bench, bench.effects([1.0]))
+    return _largest(_totals(cells))
+
+
+def _by_head(bench: ExchangedBench, effects: Tensor) -> dict[Head, Tensor]:
+    """The effects of every head's cells."""
+    by_head = dict[Head, Tensor]()
     for layer, head in bench.heads:
-        of_head = effects[layer, :, head]
-        whole = of_head.sum()
-        sizes[layer, head] = whole.item()
-    return _largest(sizes)
+        by_head[layer, head] = effects[layer, :, head].double()
+    return by_head
+
+
+def _totals(by_head: Mapping[Head, Tensor]) -> dict[Head, float]:
+    """The effects of every head's cells together."""
+    return {head: cells.sum().item() for head, cells in by_head.items()}
 
 
 def _largest(sizes: Mapping[Head, float]) -> list[Head]:

@@ -174,7 +174,8 @@ class Screen(AttentionRows):
         """Expressions of more parts that may be cheaper than any of one part."""
         if not told.expressions:
             return []
-        firsts = [told.expressions[number] for number in self.best(told, BEST)]
+        best = self.best(told, BEST)
+        firsts = [told.expressions[number] for number in best]
         expressions = [
             *self._with_else(told),
             *self._by_query(told),

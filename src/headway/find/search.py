@@ -375,7 +375,8 @@ def simplest(
     options: list[Mechanism] = [Paths(frozenset(names[:count])) for count in counts]
     options = options or [Uniform()]
     trials = [{**chosen, head: option} for option in options]
-    for option, loss in zip(options, bench.losses(trials, share), strict=True):
+    losses = bench.losses(trials, share)
+    for option, loss in zip(options, losses, strict=True):
         if loss < math.inf:
             return option
     losses = bench.losses(trials)

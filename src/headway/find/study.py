@@ -182,11 +182,13 @@ class Options:
     @property
     def asked(self) -> dict[str, int | float | str]:
         """The options that were given, without defaults."""
+        sequences = None if self.sequences == SEQUENCES else self.sequences
+        way = self.way if isinstance(self.way, str) else None
         values: dict[str, int | float | str | None] = {
             "threshold": self.threshold,
             "ablation": self.ablation,
-            "sequences": None if self.sequences == SEQUENCES else self.sequences,
-            "way": self.way if isinstance(self.way, str) else None,
+            "sequences": sequences,
+            "way": way,
         }
         return {name: value for name, value in values.items() if value is not None}
 
@@ -453,7 +455,8 @@ def _keep(run: Run, name: str, subject: Subject, discovery: Discovery) -> None:
 def require_learnt(bench: Bench, threshold: float) -> None:
     """Makes sure that the model's own loss is below the threshold."""
     own_loss(bench)  # numbers at all
-    losses = bench.errors([{}])[0].mean(0)
+    (errors,) = bench.errors([{}])
+    losses = errors.mean(0)
     mean = losses.mean()
     if not mean < threshold:
         each = zip(bench.hops, losses.tolist(), strict=True)

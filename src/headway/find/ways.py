@@ -73,8 +73,21 @@ class Way:
         return self
 
 
+class Sparing(Way):
+    """A way on which heads that can be spared are looked for."""
+
+    def prepare(self, bench: Bench) -> None:
+        """Looks for heads that can be spared, which taps the model anew."""
+        # With all that exchanges parts of models.
+        from headway.find.spared import (
+            spared_once,
+        )
+
+        spared_once(bench)
+
+
 @dataclass(frozen=True)
-class Told(Way):
+class Told(Sparing):
     """A search among what the task says that heads may look at.
 
     Attributes:
@@ -87,15 +100,6 @@ class Told(Way):
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION
     stays: bool = False
 
-    def prepare(self, bench: Bench) -> None:
-        """Looks for heads that can be spared, which taps the model anew."""
-        # With all that exchanges parts of models.
-        from headway.find.spared import (
-            spared_once,
-        )
-
-        spared_once(bench)
-
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
         """See `searched`."""
         return searched(bench, yardstick, self.candidate_attention, self.stays)
@@ -106,20 +110,11 @@ class Told(Way):
 
 
 @dataclass(frozen=True)
-class Blind(Way):
+class Blind(Sparing):
     """Heads are read by effect, told nothing of what they may look at."""
 
     kind = "blind"
     rows = "mean"
-
-    def prepare(self, bench: Bench) -> None:
-        """Looks for heads that can be spared, which taps the model anew."""
-        # With all that exchanges parts of models.
-        from headway.find.spared import (
-            spared_once,
-        )
-
-        spared_once(bench)
 
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
         """See `blind.read`."""

@@ -20,7 +20,7 @@ from headway import theory
 from headway.errors import HeadwayError
 from headway.judge.judgement import Judgement
 from headway.judge.yardstick import Likenesses, Yardstick, likenesses
-from headway.relations.paths import AttentionPath
+from headway.relations.paths import AttentionPath, ends_of
 from headway.replace.ablation import Bench
 from headway.replace.circuit import Circuit
 from headway.replace.heads import Head, WrittenHead, WrittenLoss, WrittenPath
@@ -247,7 +247,7 @@ def infeasible(
     visible = flow.visible(causal)
     impossible = list[AttentionPath]()
     for path in circuit.paths:
-        if {*(path.relation.ends or (None,))} <= {*flow.roles}:
+        if ends_of([path]) <= {*flow.roles}:
             query, key = (flow.roles.index(role) for role in flow.ends(path))
             attends = flow.attends(held[path.layer], path.layer) & visible
             if not attends[query, key]:

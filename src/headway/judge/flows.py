@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from headway.judge.roles import Cast, joins_roles, places, symbol_order
-from headway.relations.paths import AttentionPath
+from headway.relations.paths import AttentionPath, ends_of
 from headway.relations.roles import Place
 from headway.tasks import Task
 from headway.theory import Along, Flow, Holdings, chain_depth, closed_form, is_code
@@ -165,8 +165,7 @@ def lost_without(
         causal: whether a position sees only itself and what stands before it.
     """
     flow = task.flow()
-    ends = {end for path in paths for end in path.relation.ends or ("",)}
-    if flow is None or not ends <= set(flow.roles):
+    if flow is None or not ends_of(paths) <= {*flow.roles}:
         return None
     asked = {*task.hops, flow.goal}
     whole = flow.along(paths, causal)

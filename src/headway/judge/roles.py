@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headway.judge.discovery import Discovery, standing_of
-from headway.relations.paths import AttentionPath
+from headway.relations.paths import AttentionPath, ends_of
 from headway.relations.roles import Cast, Place, cast_of_paths, places_of
 from headway.replace.circuit import Circuit
 from headway.tasks import Batch, Task
@@ -29,8 +29,7 @@ def cast_of(shown: Circuit | Discovery) -> Cast:
 def joins_roles(task: Task | Cast, paths: Sequence[AttentionPath]) -> bool:
     """True if every path stays in its chain, so that roles can be columns."""
     roles = {place.role for place in places(task)}
-    ends = {end for path in paths for end in path.relation.ends or [""]}
-    return bool(roles) and ends <= roles
+    return bool(roles) and ends_of(paths) <= roles
 
 
 def position_labels(task: Task, batch: Batch) -> list[str]:

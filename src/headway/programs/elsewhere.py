@@ -252,7 +252,7 @@ class Elsewhere:
     def _is_read(self, select: Expression) -> bool:
         """True if keys of other heads depend on what a select brings."""
         others = [each for each in self.selects if each is not select]
-        return any(select in _below(other) for other in others)
+        return any(select in other.below for other in others)
 
     def _keys_of(self, group: Sequence[Expression]) -> Mask:
         """The keys that some select of a group looks at."""
@@ -286,7 +286,8 @@ class Elsewhere:
         for _ in range(TRIES):
             other = generator.integers(count, size=asked.shape)
             of_other = keys[other, at]
-            may = asked & of_other.any(2) & ~(of_other & ~self.scope.seen).any(2)
+            is_unseen = (of_other & ~self.scope.seen).any(2)
+            may = asked & of_other.any(2) & ~is_unseen
             may &= (of_other != keys).any(2)
             may &= self._roles[other, at] == self._roles
             sources = np.where(may & (sources < 0), other * length + at, sources)
@@ -361,11 +362,3 @@ def _roles_of(sample: Sample) -> Array:
     for role in range(roles.shape[1]):
         np.put_along_axis(places, roles[:, role], role, 1)
     return places
-
-
-def _below(expression: Expression) -> list[Expression]:
-    """The expressions that one is made of."""
-    below = list[Expression]()
-    for part in expression.parts:
-        below += [*_below(part), part]
-    return below

@@ -60,6 +60,11 @@ class Expression:
         return self.own_price + sum(part.price for part in self.parts)
 
     @property
+    def below(self) -> "set[Expression]":
+        """Its parts, theirs, and so on."""
+        return {*self.parts}.union(*(part.below for part in self.parts))
+
+    @property
     def is_line(self) -> bool:
         """True if a program gives it a line and a name."""
         if self.kind == "select":

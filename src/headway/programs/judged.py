@@ -223,10 +223,12 @@ def judged(read: Read, fresh: Sample, seed: int) -> JudgedProgram:
     """
     forcing = Forcing(read.program, read.selects, fresh, seed)
     told, answers = forcing.told, forcing.own
+    whole = in_whole(told, answers, fresh)
+    same = (told == answers)[fresh.asked]
     return JudgedProgram(
         read.program,
-        float(in_whole(told, answers, fresh).mean()),
-        float((told == answers)[fresh.asked].mean()),
+        float(whole.mean()),
+        float(same.mean()),
         forcing.follows(),
         forcing.repairs(),
         spare_lines(read.program, fresh, answers),

@@ -69,11 +69,9 @@ def beside(s, by, seen):
 def past(t, mark, token, query, seen):
     """The key at token * (the place of the latest mark) + query * (the own place)."""
     at = np.arange(t.shape[1])
-    marked = np.where(t == mark, at, -1)
-    last = np.maximum.accumulate(marked, 1)
-    far = token * last
-    key = far + query * at
-    key[last < 0] = -1
+    latest = last(t, mark)
+    key = token * latest + query * at
+    key[latest < 0] = -1
     return seen & (key[:, :, None] == at)
 
 

@@ -93,7 +93,7 @@ class Program:
     def lines(self) -> list[Line]:
         """Its lines, in the order in which they are computed."""
         answers = dict(zip(self.hops.values(), self.names, strict=True))
-        inner = {part for answer in answers for part in _below(answer)}
+        inner = {part for answer in answers for part in answer.below}
         named = dict[Expression, str]()
         lines = list[Line]()
         for expression in _in_order(self.hops.values()):
@@ -178,13 +178,6 @@ def _in_order(expressions: "Iterator[Expression] | object") -> list[Expression]:
     for expression in expressions:  # pyright: ignore[reportGeneralTypeIssues]
         visit(expression)
     return list(used)
-
-
-def _below(expression: Expression) -> Iterator[Expression]:
-    """The parts of an expression, and theirs."""
-    for part in expression.parts:
-        yield part
-        yield from _below(part)
 
 
 def _suffix(name: str, named: Mapping[Expression, str]) -> str:

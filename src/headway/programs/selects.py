@@ -77,16 +77,6 @@ def code_of(name: str) -> str:
     return _code(_parsed(name))
 
 
-def parts_of(name: str) -> list[str]:
-    """The parts of a relation of which each but the first stands for those before."""
-    parts = list[str]()
-    expression = _parsed(name)
-    while isinstance(expression, Else):
-        parts.append(_code(expression.first))
-        expression = expression.other
-    return [*parts, _code(expression)]
-
-
 def _parsed(name: str) -> Expression:
     try:
         return parse(name)

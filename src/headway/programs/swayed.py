@@ -101,8 +101,8 @@ class Swayed:
         if len(by_length) == 1 or not self._sways:
             return by_length[0]
         every = [sway.told(by_length, head, rows) for sway in self._sways]
-        told = np.sum([told for told, _ in every], axis=0)
-        count = sum(differ for _, differ in every)
-        least = told.max() - CLOSE * count
+        shares, counts = zip(*every, strict=True)
+        told = np.sum(shares, axis=0)
+        least = told.max() - CLOSE * sum(counts)
         likely = zip(by_length, told, strict=True)
         return next(select for select, share in likely if share >= least)

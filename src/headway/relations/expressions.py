@@ -67,15 +67,23 @@ WEIGHT = 8.0
 class Expression:
     """Something to look at."""
 
+    own_price = MORE
+    """The price of its own words and numbers in bits."""
+
+    @property
+    def inner(self) -> "list[Expression]":
+        """The expressions that it is made of."""
+        return [value for value in vars(self).values() if isinstance(value, Expression)]
+
     @property
     def price(self) -> float:
         """The length of its description in bits."""
-        raise NotImplementedError
+        return sum(each.price for each in self.inner) + self.own_price
 
     @property
     def parts(self) -> int:
         """The number of its parts, as a reader counts them."""
-        return 1
+        return sum(each.parts for each in self.inner) or 1
 
     def mask(self, at: "Composed") -> Mask:
         """The keys of every query in some sequences."""
@@ -92,10 +100,7 @@ class Given(Expression):
 
     name: str
 
-    @property
-    def price(self) -> float:
-        """A word."""
-        return WORD
+    own_price = WORD
 
     def mask(self, at: "Composed") -> Mask:
         """Its keys, of these sequences."""
@@ -118,7 +123,7 @@ class Keys(Expression):
         return PRIMITIVES[self.form]
 
     @property
-    def price(self) -> float:
+    def own_price(self) -> float:
         """A word, and its numbers."""
         numbers = sum(self._of(argument) for argument in self.arguments)
         return WORD * self.primitive.words + numbers
@@ -148,9 +153,9 @@ class Picked(Expression):
     rank: int = 1
 
     @property
-    def price(self) -> float:
-        """One word more, and one for a rank."""
-        return self.among.price + MORE * self.rank
+    def own_price(self) -> float:
+        """A word, and one more for a rank."""
+        return MORE * self.rank
 
     def mask(self, at: "Composed") -> Mask:
         """One key if picked by place; by value, all keys that are alike."""
@@ -180,10 +185,7 @@ class Run(Expression):
 
     among: Expression
 
-    @property
-    def price(self) -> float:
-        """Two words more."""
-        return self.among.price + 2 * MORE
+    own_price = 2 * MORE
 
     def mask(self, at: "Composed") -> Mask:
         """The keys behind which no position is left out."""
@@ -203,11 +205,6 @@ class If(Expression):
     of: Expression
     same: bool
 
-    @property
-    def price(self) -> float:
-        """One word more."""
-        return self.of.price + MORE
-
     def mask(self, at: "Composed") -> Mask:
         """The keys for which the condition holds."""
         alike = at.tokens[:, :, None] == at.tokens[:, None]
@@ -224,11 +221,6 @@ class Moved(Expression):
     of: Expression
     by: int
 
-    @property
-    def price(self) -> float:
-        """One word more."""
-        return self.of.price + MORE
-
     def mask(self, at: "Composed") -> Mask:
         """The keys, so many places on."""
         moved = F.pad(at.mask(self.of), (self.by, -self.by))
@@ -243,11 +235,6 @@ class Since(Expression):
     """The latest of some keys, and all positions behind it."""
 
     of: Expression
-
-    @property
-    def price(self) -> float:
-        """One word more."""
-        return self.of.price + MORE
 
     def mask(self, at: "Composed") -> Mask:
         """The keys behind which there is none of these."""
@@ -267,16 +254,6 @@ class Both(Expression):
     first: Expression
     second: Expression
 
-    @property
-    def price(self) -> float:
-        """Both, and a word."""
-        return self.first.price + self.second.price + MORE
-
-    @property
-    def parts(self) -> int:
-        """The parts of both."""
-        return self.first.parts + self.second.parts
-
     def mask(self, at: "Composed") -> Mask:
         """The keys of either."""
         return at.mask(self.first) | at.mask(self.second)
@@ -293,9 +270,9 @@ class For(Expression):
     tokens: Tokens
 
     @property
-    def price(self) -> float:
+    def own_price(self) -> float:
         """The tokens count."""
-        return self.of.price + SET * len(self.tokens.ranges)
+        return SET * len(self.tokens.ranges)
 
     @property
     def parts(self) -> int:
@@ -323,15 +300,7 @@ class OfQueries(Expression):
     of: Expression
     named: Given
 
-    @property
-    def price(self) -> float:
-        """The relation's name counts."""
-        return self.of.price + self.named.price
-
-    @property
-    def parts(self) -> int:
-        """One more."""
-        return self.of.parts + 1
+    own_price = 0.0
 
     def mask(self, at: "Composed") -> Mask:
         """The rows of these queries."""
@@ -350,14 +319,9 @@ class Weighed(Expression):
     by_token: tuple[tuple[int, float], ...]
 
     @property
-    def price(self) -> float:
-        """The price of what is weighed, and one for every weight."""
-        return self.of.price + WEIGHT * len(self.by_token)
-
-    @property
-    def parts(self) -> int:
-        """The parts of what is weighed."""
-        return self.of.parts
+    def own_price(self) -> float:
+        """Every weight counts."""
+        return WEIGHT * len(self.by_token)
 
     def mask(self, at: "Composed") -> Mask:
         """All keys, whatever they weigh."""
@@ -381,16 +345,6 @@ class Else(Expression):
 
     first: Expression
     other: Expression
-
-    @property
-    def price(self) -> float:
-        """All of them, and a word."""
-        return self.first.price + self.other.price + MORE
-
-    @property
-    def parts(self) -> int:
-        """The parts of both."""
-        return self.first.parts + self.other.parts
 
     def mask(self, at: "Composed") -> Mask:
         """The keys of the first, or of the other in rows where it has none."""

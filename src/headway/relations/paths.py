@@ -1,6 +1,7 @@
 """Attention paths and their relations: their names, written and read in one place."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 from headway.errors import require
@@ -88,3 +89,11 @@ class AttentionPath(NamedTuple):
 
     def __str__(self):
         return f"L{self.layer}.H{self.head} {self.relation}"
+
+
+def ends_of(paths: Iterable[AttentionPath]) -> set[str]:
+    """The roles at which paths end; "" is among them if one does not join roles."""
+    ends = set[str]()
+    for path in paths:
+        ends |= {*(path.relation.ends or [""])}
+    return ends

@@ -20,6 +20,7 @@ token divisible by 2`.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -411,19 +412,23 @@ def _twice(at: "Composed", number: int) -> Tensor:
     return at.anchored(number, -2, 2)
 
 
-@primitive("repeated token", needs="tokens", picked=True, layer=1, words=2)
-def _repeated(at: "Composed") -> Tensor:
-    stood_before = at.mask("same token").any(2)
-    return stood_before[:, None]
+def having_key(relation: str) -> "Callable[[Composed], Tensor]":
+    """As keys of every query, the positions that have a key of their own."""
+    return lambda at: at.mask(relation).any(2)[:, None]
 
 
-@primitive("new token", needs="tokens", picked=True, layer=1, words=2)
+noted = partial(primitive, needs="tokens", picked=True, layer=1, words=2)
+"""Add a primitive of what a layer before can note of a token."""
+
+noted("repeated token")(having_key("same token"))
+
+
+@noted("new token")
 def _new(at: "Composed") -> Tensor:
-    stood_before = at.mask("same token").any(2)
-    return ~stood_before[:, None]
+    return ~having_key("same token")(at)
 
 
-@primitive("single token", needs="tokens", picked=True, layer=1, words=2)
+@noted("single token")
 def _single(at: "Composed") -> Tensor:
     """Tokens that stand once so far."""
     is_alike = at.tokens[:, :, None] == at.tokens[:, None]
@@ -431,27 +436,7 @@ def _single(at: "Composed") -> Tensor:
     return times == 1
 
 
-@primitive("token unlike its mirror", needs="tokens", picked=True, layer=1, words=2)
-def _unlike(at: "Composed") -> Tensor:
-    is_unlike = at.mask("mirror position if another token").any(2)
-    return is_unlike[:, None]
-
-
-@primitive("token like its mirror", needs="tokens", picked=True, layer=1, words=2)
-def _like(at: "Composed") -> Tensor:
-    is_like = at.mask("mirror position if the same token").any(2)
-    return is_like[:, None]
-
-
-@primitive("token like its predecessor", needs="tokens", picked=True, layer=1, words=2)
-def _like_predecessor(at: "Composed") -> Tensor:
-    is_like = at.mask("previous token if the same token").any(2)
-    return is_like[:, None]
-
-
-@primitive(
-    "token unlike its predecessor", needs="tokens", picked=True, layer=1, words=2
-)
-def _unlike_predecessor(at: "Composed") -> Tensor:
-    is_unlike = at.mask("previous token if another token").any(2)
-    return is_unlike[:, None]
+noted("token unlike its mirror")(having_key("mirror position if another token"))
+noted("token like its mirror")(having_key("mirror position if the same token"))
+noted("token like its predecessor")(having_key("previous token if the same token"))
+noted("token unlike its predecessor")(having_key("previous token if another token"))

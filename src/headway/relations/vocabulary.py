@@ -36,23 +36,6 @@ ANCHORED = (
 """Places that a token of the sequence decides: tried when moved, too."""
 
 
-def vocabulary(
-    at: Composed, layer: int, matters: Mask | None = None
-) -> list[Expression]:
-    """The expressions of one part to try in a layer, the simplest first.
-
-    In the first layer a position holds its own token and place alone, so nothing can be
-    looked for there by what stands next to it or came before it. Of several expressions
-    that lead to the same keys the first alone is tried.
-
-    Args:
-        at: the sequences.
-        layer: from 0.
-        matters: queries whose keys matter, [batch, query, 1]; by default all.
-    """
-    return distinct(candidates(at, layer), at, matters)
-
-
 def distinct(
     expressions: Iterable[Expression], at: Composed, matters: Mask | None = None
 ) -> list[Expression]:
@@ -102,8 +85,10 @@ def blocks(at: Composed, size: int = BLOCK) -> Iterator[tuple[slice, Composed]]:
 
 
 def candidates(at: Composed, layer: int) -> Iterator[Expression]:
-    """The expressions of one part that have a meaning in a layer, the simplest
-    first.
+    """The expressions of one part that have a meaning in a layer, the simplest first.
+
+    In the first layer a position holds its own token and place alone, so nothing can be
+    looked for there by what stands next to it or came before it.
     """
     primitives = list(_primitives(at, layer))
     sets = [keys for keys in primitives if keys.primitive.picked]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import torch
@@ -276,10 +276,9 @@ class Bench(Judging):
         n_read = self.batch.targets.shape[1]
         vectors = self._vectors(len(inputs))
         numbers = len(inputs) * self.task.length * self.task.d_target
-        most = min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
-        at_once = max(1, most)
-        for start in range(0, len(chosen), at_once):
-            some = chosen[start : start + at_once]
+        most = at_once(vectors, numbers)
+        for start in range(0, len(chosen), most):
+            some = chosen[start : start + most]
             if self.given_up:
                 raise CancelledError
             if self._streams is not None:
@@ -519,13 +518,20 @@ class First(Judging):
         return self.bench.worst(groups, limit, self.sequences)
 
 
+def at_once(vectors: int, numbers: int) -> int:
+    """How many candidates are computed side by side, at least one.
+
+    Args:
+        vectors: of streams that each takes.
+        numbers: that each puts out.
+    """
+    most = min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
+    return max(1, most)
+
+
 def heads_of(model: Tappable) -> list[Head]:
     """Every head of a model, layer by layer."""
-    return [
-        (layer, head)
-        for layer in range(model.n_layers)
-        for head in range(model.n_heads)
-    ]
+    return [*product(range(model.n_layers), range(model.n_heads))]
 
 
 def most_workers(model: Tappable, device: str, count: int | None = None) -> int:

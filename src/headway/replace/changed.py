@@ -17,7 +17,7 @@ from torch import Tensor
 from headway.models import Transformer
 from headway.replace.heads import Head
 from headway.replace.patterns import Patterns, as_it_is, tap_of
-from headway.replace.streams import AT_ONCE
+from headway.replace.streams import AT_ONCE, mask_and_reads
 
 if TYPE_CHECKING:
     from headway.replace.exchange import Change
@@ -99,16 +99,12 @@ class ChangedStreams:
 
         The last layer gives what is read alone.
         """
-        model = self.model
-        length = before.shape[1]
-        is_last = layer == model.n_layers - 1
-        n_read = self.patterns.batch.targets.shape[1] if is_last else length
-        mask = None if model.mask is None else model.mask[:length, :length]
-        start = length - n_read
+        mask, n_read = mask_and_reads(self.model, self.patterns, layer)
+        start = before.shape[1] - n_read
         mechanisms = [change.mechanisms for change in changes]
         tap = partial(tap_of(self.patterns, mechanisms, slice(None), start), layer)
         read = partial(self.read, changes, layer, start)
-        return model.layers[layer](before, mask, tap, n_read, read)
+        return self.model.layers[layer](before, mask, tap, n_read, read)
 
 
 def parts_below(change: "Change", layer: int) -> Parts:

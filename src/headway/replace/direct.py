@@ -170,14 +170,9 @@ class _Parts:
         self.outputs = outputs[:, -n_read:]
         better = _better(task, batch, self.outputs).sum()
         factors = [*self.factors.values()]
-        slopes = torch.autograd.grad(better, factors, allow_unused=True)
+        slopes = torch.autograd.grad(better, factors, materialize_grads=True)
         self.outputs = self.outputs.detach()
-        by_part = dict[str, Values]()
-        for name, slope in zip(self.factors, slopes, strict=True):
-            if slope is None:
-                slope = torch.zeros_like(self.factors[name])
-            by_part[name] = slope.detach()
-        return by_part
+        return dict(zip(self.factors, slopes, strict=True))
 
     def _tap(self, layer: int, pattern: Tensor) -> Tensor:
         """Holds a pattern fixed."""

@@ -22,7 +22,7 @@ from headway.errors import HeadwayError, require
 from headway.models import Tappable, Tapped, Transformer, attention_patterns, tapped
 from headway.models.interception import Read
 from headway.models.trial import tried
-from headway.replace.ablation import MOST_NUMBERS, MOST_VECTORS, TOGETHER, Candidate
+from headway.replace.ablation import Candidate, at_once, heads_of
 from headway.replace.changed import ChangedStreams
 from headway.replace.heads import Head
 from headway.replace.partners import Partners, partners
@@ -178,8 +178,7 @@ class Exchange:
     @property
     def heads(self) -> list[Head]:
         """Every head of the model, layer by layer."""
-        layers, heads = range(self.model.n_layers), range(self.model.n_heads)
-        return [(layer, head) for layer in layers for head in heads]
+        return heads_of(self.model)
 
     def outputs(
         self, changes: Sequence[Change]
@@ -200,10 +199,9 @@ class Exchange:
         if self._streams is None:
             vectors *= self.model.n_layers
         numbers = self.outputs_of[OWN].numel()
-        most = min(TOGETHER, MOST_VECTORS // vectors, MOST_NUMBERS // numbers)
-        at_once = max(1, most)
-        for start in range(0, len(changes), at_once):
-            yield from self._outputs(changes[start : start + at_once])
+        together = at_once(vectors, numbers)
+        for start in range(0, len(changes), together):
+            yield from self._outputs(changes[start : start + together])
 
     @torch.no_grad()
     def _outputs(

@@ -10,6 +10,7 @@ does (integrated gradients: Sundararajan et al. 2017; of edges: Hanna et al. 202
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import torch
 from jaxtyping import Float
@@ -92,29 +93,20 @@ class ExchangedBench(Bench):
             self._kept[relations] = own, other
         return self._kept[relations]
 
-    def effects(self, steps: int) -> Cells:
+    def effects(self, shares: Sequence[float]) -> Cells:
         """The loss that each cell of attention takes away where it is the head's own
         and not the corrupted sequence's, to first order; the mean over sequences is
         their sum.
 
         Args:
-            steps: between the corrupted sequence and the clean one.
+            shares: the parts of all cells that are the head's own when slopes are
+                taken (at least one); at 1 all else is.
         """
-        whole = None
-        for step in range(steps):
-            share = (step + 0.5) / steps
-            slopes = _slopes(self.exchange, share, self._smooth_loss)
-            whole = slopes if whole is None else whole + slopes
+        slopes = (_slopes(self.exchange, share, self._smooth_loss) for share in shares)
+        whole = reduce(torch.add, slopes)
         # A backward pass costs two forward passes.
-        self.add_forwards(3.0 * steps)
-        assert whole is not None, "there is at least one step"
-        return -whole / steps
-
-    def effects_alone(self) -> Cells:
-        """The effect of each cell where all else is the head's own."""
-        slopes = _slopes(self.exchange, 1.0, self._smooth_loss)
-        self.add_forwards(3.0)
-        return -slopes
+        self.add_forwards(3.0 * len(shares))
+        return -whole / len(shares)
 
     def _smooth_loss(self, outputs: Tensor) -> Tensor:
         """The mean loss, or that by which slopes are taken."""
@@ -139,11 +131,8 @@ def _slopes(
     outputs = exchange.model(exchange.batch.inputs, mixed.tap, mixed.reads)
     leaves = [mixed.more[layer] for layer in sorted(mixed.more)]
     number = measured(outputs[:, -n_read:])
-    slopes = torch.autograd.grad(number, leaves, allow_unused=True)
-    filled = list[Tensor]()
-    for leaf, slope in zip(leaves, slopes, strict=True):
-        filled.append(torch.zeros_like(leaf) if slope is None else slope)
-    return torch.stack(filled).detach()
+    slopes = torch.autograd.grad(number, leaves, materialize_grads=True)
+    return torch.stack(slopes).detach()
 
 
 class _Mixed:

@@ -61,7 +61,7 @@ def partners(task: Task, count: int, generator: torch.Generator) -> Partners:
     partner = next(_recombined(task, draws, batch), None)
     if partner is None:
         return partners_among(task, batch)
-    elsewhere = rows_of(batch, _elsewhere(batch))
+    elsewhere = batch.part(_elsewhere(batch))
     return Partners(batch, partner, elsewhere)
 
 
@@ -82,20 +82,8 @@ def partners_among(task: Task, batch: Batch) -> Partners:
         batch, partner = _paired(task, batch)
     else:
         partner = replace(batch, inputs=batch.corrupted)
-    elsewhere = rows_of(batch, _elsewhere(batch))
+    elsewhere = batch.part(_elsewhere(batch))
     return Partners(batch, partner, elsewhere)
-
-
-def rows_of(batch: Batch, rows: Int[Tensor, " row"]) -> Batch:
-    """Some sequences of a batch, by number."""
-    corrupted = None if batch.corrupted is None else batch.corrupted[rows]
-    return replace(
-        batch,
-        inputs=batch.inputs[rows],
-        targets=batch.targets[rows],
-        roles=batch.roles[rows],
-        corrupted=corrupted,
-    )
 
 
 def trailing(inputs: Tensor) -> Int[Tensor, " sequence"]:
@@ -155,7 +143,7 @@ def _paired(task: Task, batch: Batch) -> tuple[Batch, Batch]:
         )
     at = torch.tensor(rows, device=batch.inputs.device)
     to = torch.tensor(others, device=batch.inputs.device)
-    return rows_of(batch, at), rows_of(batch, to)
+    return batch.part(at), batch.part(to)
 
 
 def _of_one_layout(task: Task, batch: Batch) -> list[list[int]]:

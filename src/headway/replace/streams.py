@@ -157,11 +157,19 @@ class Streams:
 
         The last layer gives what is read alone.
         """
-        model = self.model
-        length = below.shape[1]
-        is_last = layer == model.n_layers - 1
-        n_read = self.patterns.batch.targets.shape[1] if is_last else length
-        mask = None if model.mask is None else model.mask[:length, :length]
-        tap = partial(tap_of(self.patterns, candidates, part, length - n_read), layer)
+        mask, n_read = mask_and_reads(self.model, self.patterns, layer)
+        start = below.shape[1] - n_read
+        tap = partial(tap_of(self.patterns, candidates, part, start), layer)
         pattern = tap(None) if are_known else tap
-        return model.layers[layer](below, mask, pattern, n_read)
+        return self.model.layers[layer](below, mask, pattern, n_read)
+
+
+def mask_and_reads(
+    model: Transformer, patterns: Patterns, layer: int
+) -> tuple[Tensor | None, int]:
+    """The mask of a layer, and at how many of the last positions it is read."""
+    _, length, _ = patterns.shape
+    is_last = layer == model.n_layers - 1
+    n_read = patterns.batch.targets.shape[1] if is_last else length
+    mask = None if model.mask is None else model.mask[:length, :length]
+    return mask, n_read

@@ -19,6 +19,7 @@ from headway.judge.flows import least_layers
 from headway.models import TransformerConfig
 from headway.programs.written import WrittenProgram
 from headway.relations.paths import AttentionPath as AttentionPath
+from headway.relations.paths import ends_of
 from headway.replace import Head
 from headway.report.labels import typeset
 from headway.tasks import Batch, Task
@@ -203,7 +204,7 @@ class Findings:
         known.
         """
         flow = self.task.flow()
-        ends = {end for path in self.paths for end in path.relation.ends or ("",)}
+        ends = ends_of(self.paths)
         if flow is None or self.discovery is None or not ends <= {*flow.roles}:
             return None
         return flow.along(self.paths, self.causal, self.run.config.model.n_layers)

@@ -27,7 +27,6 @@ COLUMNS = (
     *("run", "status", "validation loss", "course", "steps", "task", "model"),
     *("useful heads", "layers used", "flow minimum", "enough", "changed"),
 )
-STATUS = COLUMNS.index("status")
 
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""

@@ -222,22 +222,12 @@ class _Shares:
     def at(self, role: int, step: int = 0) -> float:
         """The share at a role, or so many positions behind it."""
         positions = self.batch.roles[:, role] + step
-        return _share_at(positions, self.batch.inputs, self.answers, self.asked)
-
-
-def _share_at(
-    positions: Int[Tensor, "batch chain"],
-    inputs: Tensor,
-    answers: Tensor,
-    asked: Bool[Tensor, "batch chain"],
-) -> float:
-    """The share of answers that stand at their chain's position."""
-    length = inputs.shape[1]
-    rows = torch.arange(len(positions))[:, None]
-    read = inputs[rows, positions.clamp(0, length - 1)]
-    is_inside = (positions >= 0) & (positions < length)
-    stands = _matches(read, answers) & is_inside
-    return float(stands[asked].float().mean())
+        length = self.batch.inputs.shape[1]
+        rows = torch.arange(len(positions))[:, None]
+        read = self.batch.inputs[rows, positions.clamp(0, length - 1)]
+        is_inside = (positions >= 0) & (positions < length)
+        stands = _matches(read, self.answers) & is_inside
+        return float(stands[self.asked].float().mean())
 
 
 def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:

@@ -76,8 +76,8 @@ class Batch:
             none = torch.zeros(shape, dtype=torch.long, device=device)
             object.__setattr__(self, "roles", none)
 
-    def part(self, rows: slice) -> "Batch":
-        """Some of the sequences."""
+    def part(self, rows: slice | Int[Tensor, " row"]) -> "Batch":
+        """Some of the sequences, a slice or by number."""
         inputs = self.inputs[rows]
         targets = self.targets[rows]
         corrupted = None if self.corrupted is None else self.corrupted[rows]

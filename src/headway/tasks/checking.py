@@ -395,16 +395,9 @@ def _drawn(task: Task) -> Doubts:
         )
     generator = torch.Generator().manual_seed(0)
     sampled = _value(task, "sample", FEW, generator)
-    for name in PARTS:
-        part = getattr(first, name)
-        if not _same(part, getattr(second, name)):
-            what = (
-                f"{name} of the same draws differ from call to call:"
-                " draw must draw all of it"
-            )
-            raise WrongError("assemble", what)
-        if not _same(part, getattr(sampled, name)):
-            raise WrongError("sample", f"{name} must be what assemble makes of draw")
+    how = "of the same draws differ from call to call: draw must draw all of it"
+    _require_same("assemble", first, second, how)
+    _require_same("sample", first, sampled, "must be what assemble makes of draw")
     return ()
 
 
@@ -452,18 +445,19 @@ def _require_independent(task: Task, draws: tuple[Tensor, ...], batch: Batch) ->
     for some in (FEW // 2, 1):
         fewer = tuple(drawn[:some] for drawn in draws)
         part = _batch(task, fewer)
-        for name in PARTS:
-            if not _same(getattr(batch, name)[:some], getattr(part, name)):
-                what = (
-                    f"{name} of {some} sequences differ from those among {FEW}: {alone}"
-                )
-                raise WrongError("assemble", what)
+        what = f"of {some} sequences differ from those among {FEW}: {alone}"
+        _require_same("assemble", batch.part(slice(some)), part, what)
     backwards = tuple(drawn.flip(0) for drawn in draws)
-    turned = _batch(task, backwards)
+    order = torch.arange(FEW).flip(0)
+    what = f"are others if sequences stand in another order: {alone}"
+    _require_same("assemble", batch.part(order), _batch(task, backwards), what)
+
+
+def _require_same(how: str, first: Batch, second: Batch, what: str) -> None:
+    """Makes sure that two batches are the same, or says what parts of them are."""
     for name in PARTS:
-        if not _same(getattr(batch, name).flip(0), getattr(turned, name)):
-            what = f"{name} are others if sequences stand in another order: {alone}"
-            raise WrongError("assemble", what)
+        if not _same(getattr(first, name), getattr(second, name)):
+            raise WrongError(how, f"{name} {what}")
 
 
 def _require_one_shape(task: Task, batch: Batch) -> None:

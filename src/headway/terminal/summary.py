@@ -15,7 +15,7 @@ from headway.terminal.base import INDENT, LOOKS, print_part
 from headway.text import UNBROKEN, at_step, counted, duration, rounded
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
-from headway.training.losses import accuracy_text
+from headway.training.losses import evaluation_text
 from headway.training.run import said_of_attempts
 
 
@@ -76,12 +76,8 @@ def said_of_training(run: Run) -> list[str]:
 def said_of_losses(run: Run) -> str:
     """The loss at the end, hop by hop, and the step from which the task was solved."""
     metrics = run.metrics()
-    last = metrics[-1]
     solved = solved_at(run.task, metrics)
-    hops = [f"{hop}{UNBROKEN}{rounded(loss)}" for hop, loss in last["partial"].items()]
-    loss = rounded(last["val_loss"])
-    line = f"validation {run.task.targets.loss_name} {loss}"
-    line += f"  ({'  '.join(hops)}){accuracy_text(last)}"
+    line = evaluation_text(metrics[-1], run.task.targets.loss_name)
     if solved:
         line += f"; solved (below {THRESHOLD:g}) from step {solved['step']}"
     return line

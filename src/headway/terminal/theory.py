@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from headway import text
@@ -250,12 +251,9 @@ def spans(
     numbers: Iterable[int], kind: Callable[[int], object]
 ) -> Iterator[tuple[int, ...]]:
     """First and last of each stretch of alike neighbours; of a single one, it."""
-    stretches = list[list[int]]()
-    for number in sorted(set(numbers)):
-        last = stretches[-1][-1] if stretches else None
-        if last is not None and last + 1 == number and kind(last) == kind(number):
-            stretches[-1].append(number)
-        else:
-            stretches.append([number])
-    for first, *more in stretches:
+    numbered = enumerate(sorted(set(numbers)))
+    for _, stretch in groupby(
+        numbered, lambda pair: (pair[1] - pair[0], kind(pair[1]))
+    ):
+        first, *more = (number for _, number in stretch)
         yield (first, *more[-1:])

@@ -111,12 +111,7 @@ def _collected(
         kept += len(rows)
         drawn += count
         in_vain = 0 if rows else in_vain + count
-    return _joined(parts)
-
-
-def _joined(parts: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    """Draws one after the other."""
-    return tuple(torch.cat(same) for same in zip(*parts, strict=True))
+    return tuple(map(torch.cat, zip(*parts, strict=True)))
 
 
 def _marks(task: Task, draws: tuple[Tensor, ...]) -> list[bytes]:

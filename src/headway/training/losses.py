@@ -12,7 +12,7 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable
 from headway.tasks import Batch, Task, Tokens
-from headway.text import rounded
+from headway.text import UNBROKEN, rounded
 from headway.userfile import described
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
@@ -62,6 +62,14 @@ def mean_accuracy(scores: dict[str, Any]) -> float | None:
     if shares:
         return sum(shares) / len(shares)
     return None
+
+
+def evaluation_text(evaluation: dict[str, Any], loss_name: str) -> str:
+    """An evaluation in words: its loss, hop by hop, and its accuracy."""
+    partial = evaluation["partial"].items()
+    hops = "  ".join(f"{hop}{UNBROKEN}{rounded(loss)}" for hop, loss in partial)
+    loss = rounded(evaluation["val_loss"])
+    return f"validation {loss_name} {loss}  ({hops}){accuracy_text(evaluation)}"
 
 
 def accuracy_text(evaluation: dict[str, Any]) -> str:

@@ -16,6 +16,8 @@ foreach: Any = torch
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
+NEWTON_SCHULZ_STEPS = 5
+
 
 class Uncompiled(torch.optim.Optimizer):
     """An optimiser that does not load PyTorch's compiler, as nothing here is compiled.
@@ -114,7 +116,6 @@ class Muon(Uncompiled):
 def orthogonalised(
     matrices: Float[Tensor, "batch rows columns"],
     products: torch.dtype = torch.float32,
-    steps: int = 5,
 ) -> Float[Tensor, "batch rows columns"]:
     """Brings singular values to 0.7 to 1.2 by a quintic Newton-Schulz iteration."""
     a, b, c = NEWTON_SCHULZ
@@ -122,7 +123,7 @@ def orthogonalised(
     wide = matrices.mT.contiguous() if is_tall else matrices  # whose products cost less
     size = wide.norm(dim=(1, 2), keepdim=True) + 1e-7
     iterate = (wide / size).to(products)
-    for _ in range(steps):
+    for _ in range(NEWTON_SCHULZ_STEPS):
         gram = iterate @ iterate.mT
         quadratic = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
         iterate = torch.baddbmm(iterate, quadratic, iterate, beta=a)

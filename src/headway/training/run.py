@@ -46,11 +46,11 @@ from headway.models import Tapped, Transformer, tapped
 from headway.reading import NO_RUN, require_there
 from headway.tasks import Task
 from headway.tasks.registry import change_of, keep
-from headway.text import command, duration, rounded, wrapped
+from headway.text import command, duration, wrapped
 from headway.training import files
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict
 from headway.training.environment import describe_environment, seed_of
-from headway.training.losses import accuracy_text
+from headway.training.losses import evaluation_text
 from headway.training.modules import (
     Module,
     drawing_nothing,
@@ -153,22 +153,12 @@ class Run(Shown):
             said.append(outcome["message"])
         if metrics:
             last = metrics[-1] | outcome
-            said.append(f"{self._evaluation_text(last)}{said_of_attempts(outcome)}")
+            evaluation = evaluation_text(last, self.task.targets.loss_name)
+            took = f"after {last['step']} steps, {duration(last['seconds'])}"
+            said.append(f"{evaluation} {took}{said_of_attempts(outcome)}")
         text = "; ".join(said) or "no evaluation yet"
         lines = wrapped(text, f"{self.status}: ", " " * 6)
         return "\n".join([*lines, f"run   {self.folder}"])
-
-    def _evaluation_text(self, evaluation: dict[str, Any]) -> str:
-        """An evaluation, and when it was made, in words."""
-        losses = [
-            f"{hop} {rounded(loss)}" for hop, loss in evaluation["partial"].items()
-        ]
-        loss = f"{self.task.targets.loss_name} {rounded(evaluation['val_loss'])}"
-        text = f"validation {loss} ({'  '.join(losses)}){accuracy_text(evaluation)}"
-        return (
-            f"{text} after {evaluation['step']} steps,"
-            f" {duration(evaluation['seconds'])}"
-        )
 
     @classmethod
     def create(cls, folder: Path, config: RunConfig) -> "Run":

@@ -25,6 +25,7 @@ from headway_experiments.experiment import (
     Runs,
 )
 from headway_experiments.figures import Panel, draw_panels, run_curves
+from headway_experiments.reading import grouped
 from headway_experiments.recipes import base
 
 WAYS: dict[str, Curriculum] = {
@@ -117,10 +118,7 @@ def _losses_by_depth(run: Run) -> dict[int, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """The partial losses of every way of asking."""
-    ways: dict[str, list[Run]] = {}
-    for name, run in runs.items():
-        way, _, _ = name.partition(",")
-        ways.setdefault(way, []).append(run)
+    ways = grouped((name.partition(",")[0], run) for name, run in runs.items())
     figure = draw_panels(hop_panels(ways), 4, shared=True)
     return {
         "curricula": ("Partial losses against the step, by the way of asking", figure)

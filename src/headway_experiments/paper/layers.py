@@ -19,7 +19,14 @@ from headway_experiments.experiment import (
     Runs,
 )
 from headway_experiments.figures import Panel, draw_panels, means, numbered
-from headway_experiments.reading import Row, by_run, correlations, final_loss, in_order
+from headway_experiments.reading import (
+    Row,
+    by_run,
+    correlations,
+    final_loss,
+    grouped,
+    in_order,
+)
 from headway_experiments.recipes import base, crossed, paper, roomy, smoke
 
 WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
@@ -136,10 +143,8 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
 
 def _mean_partial_losses(runs: Runs) -> dict[str, float]:
     """The mean of every hop's last loss."""
-    by_hop: dict[str, list[float]] = {}
-    for run in runs.values():
-        for hop, loss in run.metrics()[-1]["partial"].items():
-            by_hop.setdefault(hop, []).append(loss)
+    last = [run.metrics()[-1]["partial"] for run in runs.values()]
+    by_hop = grouped(loss for losses in last for loss in losses.items())
     return {hop: statistics.mean(losses) for hop, losses in by_hop.items()}
 
 

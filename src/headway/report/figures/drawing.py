@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from itertools import cycle
+from itertools import cycle, product
 
 import numpy as np
 from jaxtyping import Float
@@ -161,7 +161,7 @@ def draw_attention(
         useful: the heads of the circuit, if it is known.
     """
     n_layers, n_heads = patterns.shape[:2]
-    heads = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+    heads = [*product(range(n_layers), range(n_heads))]
     columns = n_heads if n_heads > 1 else min(len(heads), 4)
     rows = math.ceil(len(heads) / columns)
     side = min(max((TEXT_WIDTH - 0.4) / columns, 0.7), 3.2)

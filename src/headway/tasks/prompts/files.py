@@ -12,12 +12,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from headway.errors import HeadwayError, nearest, require
+from headway.errors import HeadwayError, require
 from headway.reading import parsed, read_bytes
 from headway.tasks.prompts.pair import FIELDS, NEEDED, Pair, require_fields
 from headway.tasks.prompts.templates import filled
 
 KINDS = (".jsonl", ".csv", ".toml")
+
+BEYOND = "a cell beyond the columns"
 
 OF_TEMPLATES = (*FIELDS, "template", "lists", "count", "seed")
 """The keys that a file of templates may have."""
@@ -74,44 +76,23 @@ def _of_lines(path: Path, text: str) -> list[Pair]:
 
 def _of_rows(path: Path, text: str) -> list[Pair]:
     """The pairs of a file of CSV, whose first line names the columns."""
-    reader = csv.reader(io.StringIO(text), strict=True)
+    lines = io.StringIO(text)
+    reader = csv.DictReader(lines, restkey=BEYOND, restval="", strict=True)
     pairs = list[Pair]()
-    columns = list[str]()
     try:
-        for row in reader:
+        names = [name.strip() for name in reader.fieldnames or ()]
+        require_fields(dict.fromkeys(names), f"{path}, line 1", NEEDED, NEEDED)
+        is_once = len({*names}) == len(names)
+        require(is_once, f"{path}, line 1: columns", names, "there once each")
+        reader.fieldnames = names
+        for fields in reader:
+            answers = {name: fields[name].split("|") for name in ("right", "wrong")}
             where = f"{path}, line {reader.line_num}"
-            if not columns:
-                columns = _columns(row, where)
-            elif row:
-                pairs.append(_of_row(columns, row, where))
+            pairs.append(Pair.read({**fields, **answers}, where))
     except csv.Error as error:
-        raise HeadwayError(f"{path}, line {reader.line_num}: {error}") from None
+        line = reader.reader.line_num
+        raise HeadwayError(f"{path}, line {line}: {error}") from None
     return pairs
-
-
-def _columns(row: list[str], where: str) -> list[str]:
-    """The names of the columns of a file of CSV."""
-    names = [name.strip() for name in row]
-    known = ", ".join(NEEDED)
-    for name in names:
-        allowed = f"one of {known}{nearest(name, NEEDED)}"
-        require(name in NEEDED, f"{where}: column", name, allowed)
-        is_once = names.count(name) == 1
-        require(is_once, f"{where}: column", name, "there once")
-    for name in NEEDED:
-        if name not in names:
-            raise HeadwayError(f"{where}: column {name} is missing")
-    return names
-
-
-def _of_row(columns: list[str], row: list[str], where: str) -> Pair:
-    """The pair of a row of CSV."""
-    allowed = f"{len(columns)}, as there are columns"
-    require(len(row) == len(columns), f"{where}: number of cells", len(row), allowed)
-    fields = dict[str, Any](zip(columns, row, strict=True))
-    for name in ("right", "wrong"):
-        fields[name] = tuple(fields[name].split("|"))
-    return Pair.read(fields, where)
 
 
 def _of_templates(

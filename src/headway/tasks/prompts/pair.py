@@ -144,14 +144,19 @@ def _several(given: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _answers(given: Any, field: str) -> tuple[str, ...]:
     """Answers, of which there must be some, and none of them empty."""
+    allowed = "a text, or a list of texts, none of them empty"
+    require(is_texts(given), field, given, allowed)
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def is_texts(given: Any) -> bool:
+    """Tell whether something is a text, or a list of texts, none of them empty."""
     several = [given] if isinstance(given, str) else given
     is_list = isinstance(several, list | tuple) and len(several) > 0
-    is_texts = is_list and all(isinstance(text, str) and text for text in several)
-    require(is_texts, field, given, "a text, or a list of texts, none of them empty")
-    return tuple(several)
+    return is_list and all(isinstance(text, str) and text for text in several)
 
 
-def pairs_of(given: Iterable[Any], where: str = "pair") -> list[Pair]:
+def pairs_of(given: Iterable[Any]) -> list[Pair]:
     """Pairs of whatever holds them, numbered from 1 for errors.
 
     Raises:
@@ -162,7 +167,7 @@ def pairs_of(given: Iterable[Any], where: str = "pair") -> list[Pair]:
     require(is_list, "pairs", given, "a list of pairs")
     pairs = list[Pair]()
     for number, entry in enumerate(given, 1):
-        pair = Pair.read(entry, f"{where} {number}")
+        pair = Pair.read(entry, f"pair {number}")
         pairs.append(pair)
     require(bool(pairs), "pairs", pairs, "at least one pair")
     return pairs

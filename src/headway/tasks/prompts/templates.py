@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 from headway.errors import HeadwayError, nearest, require, shown
 from headway.fields import NotNegative, require_allowed
 from headway.tasks.prompts.marks import LITERAL, PART, require_role
-from headway.tasks.prompts.pair import FIELDS, NEEDED, Pair, require_fields
+from headway.tasks.prompts.pair import FIELDS, NEEDED, Pair, is_texts, require_fields
 
 TRIES = 50
 """Draws for each pair that is wanted, before lists count as too short."""
@@ -75,11 +75,9 @@ class Template:
             require(is_text, f"{where}: {name}", text, "a text")
         for name in ("right", "wrong"):
             answers = given[name]
-            require(
-                _is_texts(answers), f"{where}: {name}", answers, "a text or several"
-            )
+            require(is_texts(answers), f"{where}: {name}", answers, "a text or several")
         roles = given.get("roles")
-        is_names = roles is None or (_is_texts(roles) and not isinstance(roles, str))
+        is_names = roles is None or (is_texts(roles) and not isinstance(roles, str))
         require(
             is_names, f"{where}: roles", roles, "a list of fields of the clean text"
         )
@@ -175,14 +173,6 @@ def _require_lists(lists: Mapping[str, Any], where: str) -> None:
             require(is_word, field, word, "a list of words, or of tables of words")
 
 
-def _is_texts(given: Any) -> bool:
-    """Tell whether something is a text, or a list of texts."""
-    if isinstance(given, str):
-        return given != ""
-    is_list = isinstance(given, list | tuple) and len(given) > 0
-    return is_list and all(isinstance(text, str) and text for text in given)
-
-
 class _Filling:
     """One filling of a template: words are drawn as fields ask for them.
 
@@ -226,15 +216,10 @@ class _Filling:
             written: the text.
             marks: whether words are marked with the roles that they play.
         """
-        roles = self.template.roles
-        text = ""
-        copied = 0
-        for part in PART.finditer(written):
-            text += written[copied : part.start()]
-            copied = part.end()
+
+        def fill(part: re.Match[str]) -> str:
             if part[0] in ("{{", "}}"):
-                text += part[0]
-                continue
+                return part[0]
             allowed = f"written with fields as {{NAME}}; {LITERAL}"
             inside = part["inside"]
             is_field = bool(inside) and ":" not in inside
@@ -244,9 +229,11 @@ class _Filling:
             is_one = isinstance(word, str)
             require(is_one, self._where(name), word, f"one word: {part[0]} has several")
             escaped = str(word).replace("{", "{{").replace("}", "}}")
+            roles = self.template.roles
             is_marked = marks and (roles is None or field.role in roles)
-            text += f"{{{field.role}:{escaped}}}" if is_marked else escaped
-        return text + written[copied:]
+            return f"{{{field.role}:{escaped}}}" if is_marked else escaped
+
+        return PART.sub(fill, written)
 
     def field(self, name: str, written: str, inside: str) -> Field:
         """The field that is written between braces."""
@@ -276,9 +263,7 @@ class _Filling:
         require(field.key in entry, self._where(name), written, allowed)
         word = entry[field.key]
         allowed = "a text, or several for answers"
-        require(
-            _is_texts(word), f"{self.template.where}: {field.listed}", word, allowed
-        )
+        require(is_texts(word), f"{self.template.where}: {field.listed}", word, allowed)
         return word
 
     def _entry(self, name: str, listed: str) -> Entry:
