@@ -118,7 +118,8 @@ def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
 def add_passes(bench: Bench, exchange: Exchange, before: float = 0.0) -> None:
     """Counts the passes of an exchange since some before among those of a bench."""
     passes = exchange.passes - before
-    bench.add_forwards(passes * len(exchange.batch.inputs) / bench.sequences)
+    sequences = passes * len(exchange.batch.inputs)
+    bench.add_forwards(sequences / bench.sequences)
 
 
 def exchanged_once(bench: Bench) -> Exchange:

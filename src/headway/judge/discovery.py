@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar, NoReturn
 
 from headway.errors import HeadwayError, require, shown
@@ -73,12 +74,12 @@ class Discovery(Finding, Shown):
     @property
     def intact_loss(self) -> float:
         """The loss of the model as it is."""
-        return _mean(self.evidence.intact)
+        return fmean(self.evidence.intact.values())
 
     @property
     def replaced_loss(self) -> float:
         """The loss with every head replaced."""
-        return _mean(self.evidence.replaced)
+        return fmean(self.evidence.replaced.values())
 
     @property
     def faithful(self) -> bool:
@@ -165,11 +166,6 @@ class Discovery(Finding, Shown):
                 judged,
                 "heads of the circuit",
             )
-
-
-def _mean(losses: dict[str, float]) -> float:
-    """The mean of the losses of hops."""
-    return sum(losses.values()) / len(losses)
 
 
 def standing_of(task: Task) -> dict[str, tuple[str, ...]]:

@@ -17,6 +17,8 @@ BELOW = "    "
 WORDS = {True: "yes", False: "NO", None: "?"}
 """Verdicts as words."""
 
+JUST = "; close to the limit: other sequences may say otherwise"
+
 
 def of_discovery(discovery: Discovery, run: object = None) -> str:
     """Heads and what they do, the verdicts with their numbers, and every path's losses.
@@ -111,7 +113,8 @@ def verdict_lines(
     for verdict in given:
         start = verdict.name.ljust(column) + WORDS[verdict.holds]
         start = start.ljust(len(indent))
-        lines += wrapped(verdict.because, start, indent, whole)
+        close = JUST * verdict.is_close
+        lines += wrapped(verdict.because + close, start, indent, whole)
         step = verdict.next
         line = step and (step.in_python() if run is None else step.in_shell(run))
         if line:

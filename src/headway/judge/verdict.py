@@ -3,8 +3,8 @@
 Every view shows this list.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.judge.discovery import Discovery
@@ -15,9 +15,8 @@ from headway.relations.paths import AttentionPath
 from headway.replace.heads import Head, name_of
 from headway.text import command, counted, enumerated
 
-CLOSE = 1.25
-"""A cost within this factor of the limit is close to it: other sequences might say
-otherwise."""
+CLOSE = (LIMIT / 1.25, LIMIT * 1.25)
+"""Costs between these are close to the limit: other sequences might say otherwise."""
 
 IN_RUN = "RUN/"
 """The start of the name of a file that `discover` left in the run's folder."""
@@ -81,14 +80,20 @@ class Verdict:
         holds: None if that cannot be said.
         because: the reason, with its numbers.
         next: what helps on; None if there is nothing.
-        is_close: True if the cost that decides is close to the limit.
+        cost: that decides; 0 if nothing does.
     """
 
     name: str
     holds: bool | None
     because: str
     next: Next | None = None
-    is_close: bool = False
+    cost: float = 0.0
+
+    @property
+    def is_close(self) -> bool:
+        """True if the cost that decides is close to the limit."""
+        low, high = CLOSE
+        return low < self.cost < high
 
 
 def verdicts(discovery: Discovery) -> list[Verdict]:
@@ -117,15 +122,6 @@ def verdicts(discovery: Discovery) -> list[Verdict]:
     return [verdict(discovery, judgement) for verdict in VERDICTS.values()]
 
 
-def _if_close(verdict: Verdict, cost: float, judgement: Judgement) -> Verdict:
-    """A verdict that says so if the cost that decides it is close to the limit."""
-    ratio = cost / judgement.limit
-    if not 1 / CLOSE < ratio < CLOSE:
-        return verdict
-    because = f"{verdict.because}; that is close, and other sequences may say otherwise"
-    return replace(verdict, because=because, is_close=True)
-
-
 def roles_of(beside: list[Beside]) -> dict[str, list[Head]]:
     """The heads without a path, by what they do all the same."""
     heads = dict[str, list[Head]]()
@@ -141,16 +137,15 @@ def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
     cost = tried[worst]
     because = f"with {worst}, {_stays(cost)}; {_costs(cost, judgement)}"
     if cost.most >= judgement.limit:
-        return _if_close(_not_enough(discovery, because), cost.most, judgement)
+        return _not_enough(discovery, because, cost.most)
     shapes = judgement.costly_shapes
     if not shapes:
-        return _if_close(Verdict("enough", True, because), cost.most, judgement)
+        return Verdict("enough", True, because, cost=cost.most)
     shape = max(shapes, key=lambda shape: shape.cost.most)
     stands_in = f"{name_of(shape.twin)} stands in for {name_of(shape.head)}"
     attending = "while it is exchanged, attending along its paths alone"
     because = f"{stands_in}; {attending} {_costs(shape.cost, judgement)}"
-    verdict = Verdict("enough", False, because, _map(shape.head))
-    return _if_close(verdict, shape.cost.most, judgement)
+    return Verdict("enough", False, because, _map(shape.head), shape.cost.most)
 
 
 def _stays(cost: Cost) -> str:
@@ -162,7 +157,7 @@ def _stays(cost: Cost) -> str:
     )
 
 
-def _not_enough(discovery: Discovery, because: str) -> Verdict:
+def _not_enough(discovery: Discovery, because: str, cost: float) -> Verdict:
     """The verdict where exchanging all else costs: it names the worst head."""
     alone = _costly_alone(discovery)
     if alone:
@@ -172,10 +167,10 @@ def _not_enough(discovery: Discovery, because: str) -> Verdict:
         after = yardstick.measured(alone[head])
         takes = f"takes the {yardstick.metric} from {before:.3f} to {after:.3f}"
         because += f"; replacing {name_of(head)} alone {takes}"
-        return Verdict("enough", False, because, _map(head))
+        return Verdict("enough", False, because, _map(head), cost)
     more = 4 * discovery.evidence.sequences
     again = Next("circuit", {**discovery.asked, "sequences": more})
-    return Verdict("enough", False, because, again)
+    return Verdict("enough", False, because, again, cost)
 
 
 def _costly_alone(discovery: Discovery) -> dict[Head, float]:
@@ -194,11 +189,12 @@ def _complete(_: Discovery, judgement: Judgement) -> Verdict:
         head = max(rows, key=lambda head: rows[head].most)
         those = f"the rows of {name_of(head)} without a path, exchanged alone,"
         because = f"{those} {_costs(rows[head], judgement)}"
-        verdict = Verdict("complete", False, because, _map(head))
-        return _if_close(verdict, rows[head].most, judgement)
-    because = "; ".join(_reasons_for_complete(judgement)) or "nothing is beside it"
-    most = max(_costs_beside(judgement), default=0.0)
-    return _if_close(Verdict("complete", True, because), most, judgement)
+        return Verdict("complete", False, because, _map(head), rows[head].most)
+    costs = _costs_beside(judgement)
+    reasons = _reasons_for_complete(judgement, costs)
+    because = "; ".join(reasons) or "nothing is beside it"
+    most = max(costs, default=0.0)
+    return Verdict("complete", True, because, cost=most)
 
 
 def _votes_too(judgement: Judgement) -> Verdict:
@@ -210,40 +206,29 @@ def _votes_too(judgement: Judgement) -> Verdict:
     if len(votes) > 1:
         heads = counted(len(votes), "head")
         because += f"; {heads} without a path in all"
-    verdict = Verdict("complete", False, because, _map(worst.head))
-    return _if_close(verdict, worst.cost.most, judgement)
+    return Verdict("complete", False, because, _map(worst.head), worst.cost.most)
 
 
-def _reasons_for_complete(judgement: Judgement) -> list[str]:
+def _reasons_for_complete(
+    judgement: Judgement, costs: Sequence[float]
+) -> Iterator[str]:
     """The costs of all beside a circuit, and the heads that attend by place."""
-    by_place, _ = _split_by_place(judgement.heads)
-    costs = _costs_beside(judgement)
-    reasons = list[str]()
     if costs:
-        parts = "exchanging the heads without a path of any layer, or such rows of any"
-        parts += " head,"
-        reasons.append(f"{parts} costs at most {max(costs):.3f} {_limit(judgement)}")
+        each = "heads without a path of any layer, or such rows of any head,"
+        most = f"{max(costs):.3f} {_limit(judgement)}"
+        yield f"exchanging the {each} costs at most {most}"
+    by_place = roles_of(judgement.heads).get("by place", [])
     if by_place:
-        names = enumerated([name_of(beside.head) for beside in by_place], "and")
         verb = "attends" if len(by_place) == 1 else "attend"
-        reasons.append(f"{names} {verb} by place")
-    return reasons
+        yield f"{enumerated(map(name_of, by_place))} {verb} by place"
 
 
 def _costs_beside(judgement: Judgement) -> list[float]:
-    """The costs of heads and rows without a path, but for heads that attend by
-    place.
-    """
-    _, others = _split_by_place(judgement.heads)
-    costs = [beside.cost.most for beside in others]
-    return costs + [cost.most for cost in judgement.rows.values()]
-
-
-def _split_by_place(heads: list[Beside]) -> tuple[list[Beside], list[Beside]]:
-    """The heads that attend by place, whose exchange costs, and the others."""
-    by_place = [beside for beside in heads if beside.role == "by place"]
-    others = [beside for beside in heads if beside.role != "by place"]
-    return by_place, others
+    """The costs of heads and rows without a path, but for heads by place."""
+    others = [beside for beside in judgement.heads if beside.role != "by place"]
+    return [part.cost.most for part in others] + [
+        cost.most for cost in judgement.rows.values()
+    ]
 
 
 def _nothing_spare(_: Discovery, judgement: Judgement) -> Verdict:
@@ -254,26 +239,16 @@ def _nothing_spare(_: Discovery, judgement: Judgement) -> Verdict:
     least = min(costs, key=lambda part: costs[part].most)
     lowest = costs[least].most
     spare = costless(costs, judgement.limit)
+    parts = enumerated(spare, "or") if spare else _each_part(judgement)
+    because = f"exchanging or cutting {parts} costs {lowest:.3f}"
     if not spare:
-        costly = f"{_each_part(judgement)} costs {lowest:.3f} or more"
-        limit = f"(least: {least}; limit {judgement.limit:g})"
-        verdict = Verdict(
-            "nothing spare", True, f"exchanging or cutting {costly} {limit}"
-        )
-        return _if_close(verdict, lowest, judgement)
-    parts = enumerated(spare, "or")
-    cheapest = f"costs {lowest:.3f} at the least {_limit(judgement)}"
-    again = _without(least, judgement)
-    because = f"exchanging or cutting {parts} {cheapest}"
-    return _if_close(Verdict("nothing spare", False, because, again), lowest, judgement)
-
-
-def _without(part: str, judgement: Judgement) -> Next | None:
-    """Try the circuit without a path; None if the part is a head by table."""
-    for path in judgement.paths:
-        if str(path) == part:
-            return Next("circuit", without=path)
-    return None
+        because += f" or more (least: {least}; limit {judgement.limit:g})"
+        return Verdict("nothing spare", True, because, cost=lowest)
+    because += f" at the least {_limit(judgement)}"
+    paths = {str(path): path for path in judgement.paths}
+    without = paths.get(least)
+    again = without and Next("circuit", without=without)
+    return Verdict("nothing spare", False, because, again, lowest)
 
 
 def _each_part(judgement: Judgement) -> str:

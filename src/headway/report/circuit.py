@@ -136,21 +136,24 @@ def evidence(findings: Findings) -> Table | None:
     looks = path_looks(findings.task, findings.paths)
     measured = _measured(discovery)
     emerged = findings.emerged
-    carries = any(looks[path].carries for path in findings.paths)
+    carried = {path: ", ".join(map(typeset, looks[path].carries)) for path in looks}
+    carries = ["carries"] if any(carried.values()) else []
     rows = list[list[Cell]]()
     for path in findings.paths:
-        row: list[Cell] = [typeset(str(path))]
-        if carries:
-            carried = [typeset(symbol) for symbol in looks[path].carries]
-            row.append(", ".join(carried) or None)
-        row += measured.get(path, [None] * 3)
+        symbols = [carried[path] or None for _ in carries]
+        costs = measured.get(path, [None] * 3)
         step = emerged.get(path)
-        row.append(None if step is None else round(step))
-        rows.append(row)
-    columns = ["attention", "cost exchanged", "loss cut", "emerges at step"]
+        rows.append([typeset(str(path)), *symbols, *costs, step and round(step)])
     return Table(
         title="",
-        head=["path", *(["carries"] if carries else []), *columns],
+        head=[
+            "path",
+            *carries,
+            "attention",
+            "cost exchanged",
+            "loss cut",
+            "emerges at step",
+        ],
         rows=rows,
         keys=[path_key(path) for path in findings.paths],
         note=_evidence_note(discovery, findings.timeline),
