@@ -45,6 +45,12 @@ const MEANINGS: Record<string, [string, string]> = {
   "nothing spare": ["each path changes answers", "a path changes hardly any answer"],
 };
 
+/** A verdict as it turned out. */
+export function verdictName(name: string, holds: boolean | null): string {
+  if (holds !== false) return name;
+  return name === "nothing spare" ? "something spare" : `not ${name}`;
+}
+
 /** What a verdict says, in a few words. */
 export function meaning(name: string, holds: boolean): string {
   return MEANINGS[name]?.[holds ? 0 : 1] ?? "";
