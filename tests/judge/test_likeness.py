@@ -103,13 +103,6 @@ def test_faithfulness_is_the_share_of_what_uniform_attention_loses(
     assert measured.faithfulness == pytest.approx(share, abs=1e-5)
 
 
-def test_median_faithfulness_is_that_share_of_medians(bench, cut, measured):
-    errors = bench.errors([{}, cut, EVEN.without(bench)]).mean(2)
-    own, circuits, blank = errors.median(1).values.tolist()
-    share = (blank - circuits) / (blank - own)
-    assert measured.median_faithfulness == pytest.approx(share, abs=1e-5)
-
-
 def test_the_complement_cuts_the_circuits_paths_and_nothing_else():
     known = compiled(2)
     circuit = true_circuit(known)

@@ -92,7 +92,7 @@ def test_verdicts_are_chips_that_lead_to_their_reasons(visit, learnt):
     chips = seen.page.locator(".chip")
     texts = [" ".join(text.split()) for text in chips.all_text_contents()]
     assert [text.split(" · ")[0] for text in texts] == told
-    assert texts[0].endswith(" · these paths alone keep the answers")
+    assert texts[0].endswith(" · these paths as drawn keep the answers")
     assert data["verdicts"][0]["because"] in chips.first.get_attribute("title")
     chips.first.click()
     top = "document.querySelector('#verdicts').getBoundingClientRect().top"

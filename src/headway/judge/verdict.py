@@ -226,9 +226,9 @@ def _reasons_for_complete(
 def _costs_beside(judgement: Judgement) -> list[float]:
     """The costs of heads and rows without a path, but for heads by place."""
     others = [beside for beside in judgement.heads if beside.role != "by place"]
-    return [part.cost.most for part in others] + [
-        cost.most for cost in judgement.rows.values()
-    ]
+    costs = [beside.cost.most for beside in others]
+    costs += [cost.most for cost in judgement.rows.values()]
+    return costs
 
 
 def _nothing_spare(_: Discovery, judgement: Judgement) -> Verdict:
@@ -237,29 +237,32 @@ def _nothing_spare(_: Discovery, judgement: Judgement) -> Verdict:
     if not costs:
         return Verdict("nothing spare", None, "the circuit has no path")
     least = min(costs, key=lambda part: costs[part].most)
-    lowest = costs[least].most
-    spare = costless(costs, judgement.limit)
-    parts = enumerated(spare, "or") if spare else _each_part(judgement)
-    because = f"exchanging or cutting {parts} costs {lowest:.3f}"
-    if not spare:
-        because += f" or more (least: {least}; limit {judgement.limit:g})"
-        return Verdict("nothing spare", True, because, cost=lowest)
-    because += f" at the least {_limit(judgement)}"
-    paths = {str(path): path for path in judgement.paths}
-    without = paths.get(least)
+    cost = costs[least]
+    if cost.most < judgement.limit:
+        return _something_spare(judgement, least, cost)
+    each = _each_part(judgement)
+    lowest = f"{cost.most:.3f} or more {_limit(judgement)}"
+    changed = f"{percent(cost.answers)} of the answers"
+    because = f"exchanging or cutting {each} costs {lowest}: {least}, {changed}"
+    return Verdict("nothing spare", True, because, cost=cost.most)
+
+
+def _something_spare(judgement: Judgement, least: str, cost: Cost) -> Verdict:
+    """The verdict where parts can be spared, given the one that costs least."""
+    parts = enumerated(costless(judgement.parts, judgement.limit), "or")
+    most = f"costs {cost.most:.3f} at the least {_limit(judgement)}"
+    by_name = {str(path): path for path in judgement.paths}
+    without = by_name.get(least)
     again = without and Next("circuit", without=without)
-    return Verdict("nothing spare", False, because, again, lowest)
+    because = f"exchanging or cutting {parts} {most}"
+    return Verdict("nothing spare", False, because, again, cost.most)
 
 
 def _each_part(judgement: Judgement) -> str:
     """Each of the things that a circuit consists of, in words."""
     number = len(judgement.parts)
-    if number == 1:
-        return "its path" if judgement.paths else "its head by table"
-    kind = "paths"
-    if judgement.tables:
-        kind = "parts" if judgement.paths else "heads by table"
-    return f"any one of its {number} {kind}"
+    kind = "part" if judgement.tables else "path"
+    return f"its {kind}" if number == 1 else f"any one of its {number} {kind}s"
 
 
 def _costs(cost: Cost, judgement: Judgement) -> str:

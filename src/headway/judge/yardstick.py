@@ -48,9 +48,6 @@ MANY = 32
 
 Outputs = Float[Tensor, "sequence query output"]
 
-Losses = tuple[float, float]
-"""The mean and the median loss of a sequence."""
-
 
 def one_answer(kind: Targets, targets: Tensor) -> float:
     """The least loss of a model with one answer to all queries, mean of the hops."""
@@ -294,7 +291,6 @@ class Likeness:
             loss) / (loss of the ablated model - loss of the intact one): 1 is as good
             as the model, 0 is as bad as without attention. None if ablation does no
             harm, or leaves no numbers.
-        median_faithfulness: the same of the median losses of sequences.
     """
 
     loss: WrittenLoss
@@ -303,7 +299,6 @@ class Likeness:
     sequence_agreement: float
     r2: WrittenLoss | None
     faithfulness: WrittenLoss | None
-    median_faithfulness: WrittenLoss | None
 
 
 @dataclass(frozen=True)
@@ -333,14 +328,14 @@ def likenesses(bench: Bench, circuit: Circuit, yardstick: Yardstick) -> Likeness
     """
     nothing = yardstick.without(bench)
     intact, *altered = bench.outputs([{}, circuit, circuit.complement, nothing])
-    own = _losses(bench, intact)
-    most = _losses(bench, altered[-1])
+    own = _loss(bench, intact)
+    most = _loss(bench, altered[-1])
     alike = [_likeness(bench, outputs, intact, own, most) for outputs in altered]
     return Likenesses(*alike)
 
 
 def _likeness(
-    bench: Bench, outputs: Outputs, intact: Outputs, own: Losses, most: Losses
+    bench: Bench, outputs: Outputs, intact: Outputs, own: float, most: float
 ) -> Likeness:
     """The likeness of an altered model to the intact one.
 
@@ -348,22 +343,21 @@ def _likeness(
         bench: with the sequences.
         outputs: of the altered model.
         intact: the outputs of the intact one.
-        own: the losses of the intact one.
-        most: the losses of the ablated one.
+        own: the loss of the intact one.
+        most: the loss of the ablated one.
     """
     same, asked = _answers(bench, outputs, intact)
     shares = map(share, same.unbind(2), asked.unbind(2))
     by_hop = dict(zip(bench.hops, shares, strict=True))
     sequences = agreeing(bench, outputs, intact).double()
-    mean, median = _losses(bench, outputs)
+    loss = _loss(bench, outputs)
     return Likeness(
-        loss=mean,
+        loss=loss,
         agreement=share(same, asked),
         agreement_by_hop=by_hop,
         sequence_agreement=sequences.mean().item(),
         r2=r2(bench, outputs, intact),
-        faithfulness=_closed(mean, own[0], most[0]),
-        median_faithfulness=_closed(median, own[1], most[1]),
+        faithfulness=_closed(loss, own, most),
     )
 
 
@@ -419,10 +413,9 @@ def _answers(bench: Bench, first: Outputs, second: Outputs) -> tuple[Tensor, Ten
     return same[..., bench.columns], asked[..., bench.columns]
 
 
-def _losses(bench: Bench, outputs: Outputs) -> Losses:
-    """The mean and the median loss of a sequence."""
-    each = bench.judged(outputs, slice(None)).mean(1)
-    return each.mean().item(), each.median().item()
+def _loss(bench: Bench, outputs: Outputs) -> float:
+    """The mean loss."""
+    return bench.judged(outputs, slice(None)).mean().item()
 
 
 def percent(part: float | None) -> str:
