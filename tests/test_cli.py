@@ -14,6 +14,7 @@ from commands import headway, python, refused, refusing
 from headway import emergence, tapped
 from headway.errors import note_once
 from headway.recipes import annotations, changed, config_asked_for
+from headway.tasks import Retrieval
 from headway.terminal import cli
 from headway.terminal.cli import Parser
 from headway.training import fast
@@ -344,7 +345,7 @@ def test_what_python_is_given_is_looked_at_without_a_type_checker_too():
     with refusing("module = 3 is not allowed: it must be a torch.nn.Module"):
         inspect.unwrap(tapped)(3)
     with refusing("circuit = 3 is not allowed: it must be a Circuit, what discover"):
-        inspect.unwrap(emergence)({}, 3)
+        inspect.unwrap(emergence)({0: None}, 3, Retrieval())
 
 
 def test_the_fields_of_a_recipe_are_listed(capsys, monkeypatch):

@@ -58,7 +58,7 @@ def strangers():
     return userfile.load(STRANGERS / "strangers.py")
 
 
-SLOW = ("count", "unique_copy")
+SLOW = ("count", "unique_copy", "sort", "majority")
 
 
 @pytest.mark.parametrize(
