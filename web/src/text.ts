@@ -41,7 +41,7 @@ export function verdictLook(holds: boolean | null): [string, string, string] {
 
 const MEANINGS: Record<string, [string, string]> = {
   enough: ["these paths as drawn keep the answers", "these paths as drawn lose answers"],
-  complete: ["nothing beside them changes answers", "something beside them changes answers"],
+  complete: ["no part beside them changes answers alone", "a part beside them changes answers"],
   "nothing spare": ["each path changes answers", "a path changes hardly any answer"],
 };
 

@@ -214,7 +214,7 @@ def _reasons_for_complete(
 ) -> Iterator[str]:
     """The costs of all beside a circuit, and the heads that attend by place."""
     if costs:
-        each = "heads without a path of any layer, or such rows of any head,"
+        each = "all heads without a path in a layer, or all such rows of a head,"
         most = f"{max(costs):.3f} {_limit(judgement)}"
         yield f"exchanging the {each} costs at most {most}"
     by_place = roles_of(judgement.heads).get("by place", [])

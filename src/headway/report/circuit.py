@@ -186,8 +186,8 @@ def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
         "Attention: the mean along the path. Cost exchanged: what exchanging or "
         "cutting the path costs (see the verdicts), in the way that costs most. "
         "Loss cut: with every head replaced by what the circuit says "
-        f"({rows}), and this path left out. With all paths it is {whole}, and the "
-        f"search kept it below {threshold}."
+        f"({rows}), and this path left out: a path that only heads above need hardly "
+        f"moves it. With all paths it is {whole}; the search kept it below {threshold}."
     )
 
 
