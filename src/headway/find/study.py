@@ -468,8 +468,8 @@ def require_learnt(bench: Bench, threshold: float) -> None:
 
 
 def cost_beside(attempt: Attempt) -> float:
-    """The cost of exchanging all that is beside a circuit; nothing if that cannot be
-    done.
+    """The cost of exchanging all that is beside a circuit, with its paths as they are
+    or hard (as *enough* is judged); nothing if that cannot be done.
     """
     from headway.find.spared import add_passes, exchanged_once
     from headway.judge.by_exchange import enough

@@ -16,7 +16,8 @@ from headway.replace.heads import Head, name_of
 from headway.text import command, counted, enumerated
 
 CLOSE = (LIMIT / 1.25, LIMIT * 1.25)
-"""Costs between these are close to the limit: other sequences might say otherwise."""
+"""Costs between these are close to the limit: other sequences might say otherwise.
+(Of the usual limit, whatever a judge was asked for.)"""
 
 IN_RUN = "RUN/"
 """The start of the name of a file that `discover` left in the run's folder."""
@@ -105,10 +106,12 @@ def verdicts(discovery: Discovery) -> list[Verdict]:
 
     - *enough*: all that is beside the circuit carries what it carries in other
       sequences, the paths stay or are all that heads attend along, and that costs less
-      than the limit.
+      than the limit. So does a head that another stands in for, attending along its
+      paths alone while that one is exchanged (`Shape`).
     - *complete*: no row without a path costs as much when it alone carries what it
       carries in other sequences; nor does a head without a path, unless it is by place;
-      and no such head is missed when it carries nothing (`Beside.role`).
+      nor, where such a head is missed when it carries nothing, does what it carries in
+      another layout (`Beside.role`).
     - *nothing spare*: each path costs as much in one of four ways: exchanged; cut; with
       values of another layout; exchanged together with its head's rows without a path
       and all that is beside the circuit.

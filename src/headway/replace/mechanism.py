@@ -59,7 +59,8 @@ class Mechanism:
         kind: the name by which a circuit's file calls it; none if it takes arguments.
         fills: completes "rows without a path …"; empty if it cannot be a fill.
         is_by_place: True if rows that it fills are said to attend by place alone, and
-            are judged so (`judge.swaps`).
+            are judged so (`judge.swaps`). A head without a path is if its mechanism is
+            `Mean`.
         is_of_others: True if its pattern is that of other sequences of the sample
             (`Patterns.own`); where sequences must be independent these are drawn apart.
         is_estimated: True if its pattern is estimated from sequences
