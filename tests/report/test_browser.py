@@ -113,7 +113,7 @@ def test_the_legend_names_what_is_drawn_alone(visit, learnt):
     told = visit(learnt).words(".says")
     assert "Colour: the symbol it carries" in told
     assert "s₀, s₁ …: places" in told
-    assert not re.search("Colour: the path|band|hollow", told)
+    assert not re.search("Colour: each head|band|hollow", told)
 
 
 def last_of(data):

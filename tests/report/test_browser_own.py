@@ -101,7 +101,7 @@ def test_an_average_is_one_band(visit, heads):
 
 def test_the_legend_names_what_is_drawn_alone(visit, heads):
     told = visit(heads).words(".says")
-    assert "Colour: the path" in told
+    assert "Colour: each head's own" in told
     assert not re.search("symbol|vertical|s₀|marks|hollow", told)
 
 

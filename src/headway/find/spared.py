@@ -116,7 +116,7 @@ def costs_without(costs: Costs, sets: Sequence[Sequence[Head]]) -> list[float]:
 
 
 def add_passes(bench: Bench, exchange: Exchange, before: float = 0.0) -> None:
-    """Counts the passes of an exchange since some before among those of a bench."""
+    """Adds an exchange's passes to a bench's, without those that were there before."""
     passes = exchange.passes - before
     sequences = passes * len(exchange.batch.inputs)
     bench.add_forwards(sequences / bench.sequences)

@@ -409,6 +409,7 @@ class _Study:
         benches = [self.bench(rows, name, count) for name in OTHER_SAMPLES]
         for bench in benches:
             way.prepare(bench)
+            bench.known.pop("exchange", None)  # nothing asks for it any more
         return benches
 
     def waited(self, future: Future[Any]) -> Any:

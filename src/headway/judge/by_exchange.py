@@ -22,6 +22,7 @@ import torch
 
 from headway.judge.costs import Costs
 from headway.judge.judgement import (
+    CLEARLY,
     LIMIT,
     MOVED,
     Beside,
@@ -321,10 +322,9 @@ class _Judging:
         _keep_most(most, costs)
 
     def left_of(self, most: Mapping[AttentionPath, Cost]) -> list[AttentionPath]:
-        """The paths that have not cost enough so far."""
-        return [
-            p for p in self.circuit.paths if p not in most or not self.counts(most[p])
-        ]
+        """The paths that have not clearly cost something so far."""
+        clear = CLEARLY * self.limit
+        return [p for p in self.circuit.paths if p not in most or most[p].most < clear]
 
     @property
     def has_layouts(self) -> bool:

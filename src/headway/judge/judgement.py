@@ -10,6 +10,9 @@ LIMIT = 0.05
 """A change costs if it changes so large a share of the answers that change when every
 head is exchanged, or raises the loss by so large a share of its rise then."""
 
+CLEARLY = 1.25
+"""A cost so many times the limit is clearly above it."""
+
 EXCHANGED = "exchanged alone"
 MOVED = "given what it carries in another layout"
 
@@ -100,7 +103,8 @@ class Judgement:
         rows: of exchanging the rows without a path, of every head with paths.
         shapes: of hard paths of heads that others stand in for, while these are
             exchanged.
-        paths: of the exchange of each path, in the way that costs most.
+        paths: of the exchange of each path, in the way that costs most of those that
+            were tried: until one clearly cost something.
         tables: of the exchange of each head that attends by table.
         everything: the rise of the loss when every head is exchanged, by hop.
         passes: forward passes that it took.

@@ -61,9 +61,9 @@ def evidence_lines(discovery: Discovery) -> list[str]:
     if discovery.circuit.paths:
         lines += path_table(discovery)
         lines += wrapped(
-            "exchanged: the cost of exchanging or cutting this path alone,"
-            " as a share of the answers that exchanging every head changes,"
-            " or of the loss that it adds"
+            "exchanged: the cost of exchanging or cutting this path, as a share of"
+            " the answers that exchanging every head changes, or of the loss that it"
+            " adds; ways are tried until one clearly costs"
         )
         lines += wrapped(
             f"cut: the {discovery.yardstick.metric} with this path cut and all other"

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.judge.discovery import Discovery
+from headway.judge.judgement import (
+    CLEARLY,
+    Beside,
+    Cost,
+    Judgement,
+    costless,
+    costly,
+)
 from headway.judge.judgement import LIMIT as LIMIT
-from headway.judge.judgement import Beside, Cost, Judgement, costless, costly
 from headway.judge.yardstick import percent
 from headway.relations.paths import AttentionPath
 from headway.replace.heads import Head, name_of
 from headway.text import command, counted, enumerated
-
-CLOSE = (LIMIT / 1.25, LIMIT * 1.25)
-"""Costs between these are close to the limit: other sequences might say otherwise.
-(Of the usual limit, whatever a judge was asked for.)"""
 
 IN_RUN = "RUN/"
 """The start of the name of a file that `discover` left in the run's folder."""
@@ -81,7 +84,7 @@ class Verdict:
         holds: None if that cannot be said.
         because: the reason, with its numbers.
         next: what helps on; None if there is nothing.
-        cost: that decides; 0 if nothing does.
+        cost: that decides, of those that are kept; 0 if nothing does.
     """
 
     name: str
@@ -92,9 +95,10 @@ class Verdict:
 
     @property
     def is_close(self) -> bool:
-        """True if the cost that decides is close to the limit."""
-        low, high = CLOSE
-        return low < self.cost < high
+        """True if the cost that decides is close to the usual limit: other sequences
+        might say otherwise.
+        """
+        return LIMIT / CLEARLY < self.cost < LIMIT * CLEARLY
 
 
 def verdicts(discovery: Discovery) -> list[Verdict]:
@@ -143,7 +147,8 @@ def _enough(discovery: Discovery, judgement: Judgement) -> Verdict:
         return _not_enough(discovery, because, cost.most)
     shapes = judgement.costly_shapes
     if not shapes:
-        return Verdict("enough", True, because, cost=cost.most)
+        hard = [shape.cost.most for shape in judgement.shapes]
+        return Verdict("enough", True, because, cost=max([cost.most, *hard]))
     shape = max(shapes, key=lambda shape: shape.cost.most)
     stands_in = f"{name_of(shape.twin)} stands in for {name_of(shape.head)}"
     attending = "while it is exchanged, attending along its paths alone"
@@ -209,7 +214,7 @@ def _votes_too(judgement: Judgement) -> Verdict:
     if len(votes) > 1:
         heads = counted(len(votes), "head")
         because += f"; {heads} without a path in all"
-    return Verdict("complete", False, because, _map(worst.head), worst.cost.most)
+    return Verdict("complete", False, because, _map(worst.head))
 
 
 def _reasons_for_complete(
@@ -217,9 +222,9 @@ def _reasons_for_complete(
 ) -> Iterator[str]:
     """The costs of all beside a circuit, and the heads that attend by place."""
     if costs:
-        each = "all heads without a path in a layer, or all such rows of a head,"
+        each = "heads without a path, by layers or singly, and such rows of each head"
         most = f"{max(costs):.3f} {_limit(judgement)}"
-        yield f"exchanging the {each} costs at most {most}"
+        yield f"exchanging {each} costs at most {most}"
     by_place = roles_of(judgement.heads).get("by place", [])
     if by_place:
         verb = "attends" if len(by_place) == 1 else "attend"

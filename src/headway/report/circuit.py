@@ -184,10 +184,12 @@ def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
     return (
         f"At the last step, on {discovery.evidence.sequences} sequences{curves}. "
         "Attention: the mean along the path. Cost exchanged: what exchanging or "
-        "cutting the path costs (see the verdicts), in the way that costs most. "
+        "cutting the path costs (see the verdicts); ways are tried until one clearly "
+        "does. "
         "Loss cut: with every head replaced by what the circuit says "
-        f"({rows}), and this path left out: a path that only heads above need hardly "
-        f"moves it. With all paths it is {whole}; the search kept it below {threshold}."
+        f"({rows}), and this path left out: one that only tells heads above where to "
+        f"look hardly moves it. With all paths it is {whole}; the search kept it below "
+        f"{threshold}."
     )
 
 

@@ -82,7 +82,7 @@ def _parts_of(circuit: Circuit) -> tuple[str, bool]:
     n_paths = len(circuit.paths)
     n_tabled = len(circuit.tabled_heads)
     paths = counted(n_paths, "attention path")
-    tabled = f"{counted(n_tabled, 'head')} that no relation in words explains"
+    tabled = f"{counted(n_tabled, 'head')} by table"
     parts = [paths] * bool(n_paths) + [tabled] * bool(n_tabled)
     return enumerated(parts), n_paths + n_tabled > 1
 
