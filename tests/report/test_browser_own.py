@@ -32,6 +32,23 @@ CLICKABLE = """() => [...document.querySelectorAll('.hero .arrow')].map((arrow) 
 """A point of every arrow where nothing lies above it."""
 
 
+INSIDE = """() => {
+  const area = document.querySelector('.hero .arrow.band .area');
+  const {x, y, width, height} = area.getBBox();
+  for (let across = 0.05; across < 1; across += 0.05) {
+    for (let down = 0.05; down < 1; down += 0.05) {
+      const point = new DOMPoint(x + across * width, y + down * height);
+      const there = point.matrixTransform(area.getScreenCTM());
+      const on = area.isPointInFill(point) && !area.isPointInStroke(point);
+      if (on && document.elementFromPoint(there.x, there.y) === area) {
+        return [area.parentElement.dataset.path, there.x, there.y];
+      }
+    }
+  }
+}"""
+"""A point within a band where nothing lies above it."""
+
+
 @pytest.fixture(scope="module")
 def heads(tmp_path_factory):
     """The page of two layers of four heads, some of which look at the same token."""
@@ -97,6 +114,17 @@ def test_an_average_is_one_band(visit, heads):
     assert "band" in of_average.last.get_attribute("class")
     assert of_average.count() <= 2  # at the query, and where that looks in layer 1
     assert "band: an average" in seen.words(".says")
+
+
+def test_a_band_can_be_clicked_inside(visit, heads):
+    seen = visit(heads)
+    key, x, y = seen.page.evaluate(INSIDE)
+    seen.page.mouse.click(x, y)
+    assert set(seen.shown()["cut"]) == {key}
+
+
+def test_evidence_of_what_nobody_knows_to_be_carried_has_no_column_for_it(heads):
+    assert data_of(heads)["evidence"]["head"][:2] == ["path", "attention"]
 
 
 def test_the_legend_names_what_is_drawn_alone(visit, heads):

@@ -362,6 +362,12 @@ def test_the_headline_names_every_verdict_that_fails(solved_run):
     assert "any one" not in told
 
 
+def test_a_verdict_that_is_close_to_its_limit_says_so_on_the_page(solved_run):
+    with_costs(solved_run, enough={"all else exchanged": FREE | {"rise": 0.045}})
+    verdicts = page_data(report(solved_run))["verdicts"]
+    assert [verdict["is_close"] for verdict in verdicts] == [True, False, False]
+
+
 def test_without_paths_nothing_is_to_be_dated(run):
     circuit = run.read("circuit.json")
     circuit["circuit"] = dict.fromkeys(circuit["circuit"], "uniform")
