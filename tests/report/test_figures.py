@@ -89,8 +89,16 @@ def test_a_circuit_is_as_wide_as_a_column_and_has_no_title(solved, tmp_path):
     task = Retrieval(depth=3, n_chains=2)
     assert size_of(draw_circuit(Circuit({}), task))[0] == pytest.approx(COLUMN_WIDTH)
     told = [text.get_text() for text in drawn.axes[0].texts]
-    assert "answers" in told
+    assert "x₁" in told
+    assert "answers" not in told  # there is one alone
     assert not any("loss" in text or re.match(r"H\d", text) for text in told)
+
+
+def test_heads_on_the_same_way_are_named_one_below_the_other():
+    paths = [AttentionPath.parse(f"L0.H{head} s2←s1") for head in (0, 1)]
+    drawn = draw_circuit(Circuit.of(paths), Retrieval(depth=1, n_chains=2))
+    heights = {text.get_text(): text.get_position()[1] for text in drawn.axes[0].texts}
+    assert heights["H0"] - heights["H1"] > 0.1
 
 
 def test_heads_are_named_where_a_layer_has_several():

@@ -5,7 +5,6 @@ along it.
 from collections import Counter
 from collections.abc import Sequence
 
-from headway.dynamics import Timeline
 from headway.judge import Discovery
 from headway.judge.flows import Lost, least_layers, lost_without
 from headway.judge.roles import joins_roles, places, symbol_order
@@ -156,7 +155,7 @@ def evidence(findings: Findings) -> Table | None:
         ],
         rows=rows,
         keys=[path_key(path) for path in findings.paths],
-        note=_evidence_note(discovery, findings.timeline),
+        note=_evidence_note(discovery),
     )
 
 
@@ -173,23 +172,17 @@ def _measured(discovery: Discovery) -> dict[AttentionPath, list[Cell]]:
     return measured
 
 
-def _evidence_note(discovery: Discovery, timeline: Timeline | None) -> str:
+def _evidence_note(discovery: Discovery) -> str:
     """The meaning of the columns of the evidence."""
-    curves = ""
-    if timeline is not None:
-        curves = f" (curves: of {timeline.sequences} others)"
     rows = ABLATIONS[discovery.ablation]
     whole = rounded(discovery.replaced_loss)
-    threshold = rounded(discovery.threshold)
     return (
-        f"At the last step, on {discovery.evidence.sequences} sequences{curves}. "
-        "Attention: the mean along the path. Cost exchanged: what exchanging or "
-        "cutting the path costs (see the verdicts); ways are tried until one clearly "
-        "does. "
-        "Loss cut: with every head replaced by what the circuit says "
-        f"({rows}), and this path left out: one that only tells heads above where to "
-        f"look hardly moves it. With all paths it is {whole}; the search kept it below "
-        f"{threshold}."
+        f"At the last step, on {discovery.evidence.sequences} sequences. Attention: "
+        "the mean along the path. Cost exchanged: what exchanging or cutting the path "
+        "costs (see the verdicts); ways are tried until one clearly does. Loss cut: "
+        f"with every head replaced by what the circuit says ({rows}), and this path "
+        "left out: one that only tells heads above where to look hardly moves it. "
+        f"With all paths it is {whole}."
     )
 
 

@@ -217,25 +217,31 @@ class BetweenPlaces(Layers):
             colour = INKS[self.colours[symbol]]
             words.append((typeset(symbol), {"color": colour, "style": "italic"}))
         if self.has_several_heads(path.layer):
-            words.append((f"H{path.head}", {}))
+            words.append((f"H{path.head}", {"color": INKS[look.colour]}))
         right = tip[0] - 0.07
+        number = self._alike(path).index(path.head)
+        y = tip[1] - 0.11 - 0.13 * number
         for word, style in words:
             where = {"ha": "right", "fontsize": 7, "bbox": BEHIND}
-            write(axes, right, tip[1] - 0.11, word, **where | style)
+            write(axes, right, y, word, **where | style)
             right -= 0.075 * len(word) + 0.02
 
     def _points(self, path: AttentionPath) -> tuple[Point, Point]:
         """The ends of an arrow, beside those of other heads on the same way."""
-        alike = [
-            other.head
-            for other in self.circuit.paths
-            if (other.layer, other.relation) == (path.layer, path.relation)
-        ]
+        alike = self._alike(path)
         aside = 0.1 * (alike.index(path.head) - (len(alike) - 1) / 2)
         key, query = self._ends(path)
         start = key * self.gap + aside, self.heights[path.layer]
         end = query * self.gap + aside, self.heights[path.layer + 1]
         return start, end
+
+    def _alike(self, path: AttentionPath) -> list[int]:
+        """The heads of a layer on the same way as a path."""
+        return [
+            other.head
+            for other in self.circuit.paths
+            if (other.layer, other.relation) == (path.layer, path.relation)
+        ]
 
     def _draw_answers(self, axes: Axes) -> None:
         """The symbol that is asked for, above the query."""
@@ -247,5 +253,5 @@ class BetweenPlaces(Layers):
             look = {"ha": "right", "fontsize": 8, "color": colour, "style": "italic"}
             write(axes, x, y, word, **look)
             x -= 0.075 * len(word) + 0.04
-        if self.task.hops:
+        if len(self.task.hops) > 1:
             write(axes, x, y, "answers", ha="right", fontsize=7.5)

@@ -84,9 +84,7 @@ class Layers:
         if is_used:
             self._name_layer(axes, layer, middle)
             return
-        words = f"{layer}–{last} idle"
-        if last == layer:
-            words = f"{layer} {', '.join(idle_words(self.circuit, layer))}"
+        words = f"{layer} idle" if last == layer else f"{layer}–{last} idle"
         look = {"ha": "right", "fontsize": 6.5, "color": FAINT}
         write(axes, -0.2, middle, shortened(words, 16), **look)
 
