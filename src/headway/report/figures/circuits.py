@@ -36,7 +36,7 @@ from headway.report.labels import shortened, typeset
 from headway.report.looks import Look, symbol_colours
 from headway.tasks import Task
 
-WIDEST, NARROWEST = 0.72, 0.36
+WIDEST, NARROWEST = 1.0, 0.36
 """Inches between places."""
 
 ROW = 0.62
