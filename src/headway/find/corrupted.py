@@ -43,7 +43,7 @@ Effects = Mapping[AttentionPath, float]
 
 
 @torch.no_grad()
-def found(
+def circuit_for(
     bench: Bench, yardstick: Yardstick, candidate_attention: Sequence[float]
 ) -> Circuit:
     """The fewest heads, a path each, that take the loss below a limit, and their needs.

@@ -51,7 +51,7 @@ Rows = Mapping[Head, frozenset[str]]
 """The relations of every head of a circuit."""
 
 
-def found(bench: Bench, yardstick: Yardstick) -> Circuit:
+def circuit_for(bench: Bench, yardstick: Yardstick) -> Circuit:
     """The fewest heads that close enough of the gap, each with the rows that matter.
 
     Args:

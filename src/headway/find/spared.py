@@ -81,12 +81,12 @@ def spared_by(costs_of: CostsOf, heads: Sequence[Head]) -> list[Head]:
     alone = dict(zip(heads, costs, strict=True))
     cheap = [head for head in heads if alone[head] < LIMIT]
     queue = sorted(cheap, key=alone.__getitem__)
-    spared: list[Head] = []
+    gone: list[Head] = []
     while queue:
-        count = _how_many(costs_of, spared, queue)
-        spared += queue[:count]
+        count = _how_many(costs_of, gone, queue)
+        gone += queue[:count]
         queue = queue[count + 1 :]
-    return sorted(spared)
+    return sorted(gone)
 
 
 def follows(bench: Bench, head: Head) -> bool:
@@ -97,11 +97,11 @@ def follows(bench: Bench, head: Head) -> bool:
     return any(likeness[name][layer][number] >= FOLLOWS for name in names)
 
 
-def _how_many(costs_of: CostsOf, spared: Sequence[Head], queue: Sequence[Head]) -> int:
+def _how_many(costs_of: CostsOf, gone: Sequence[Head], queue: Sequence[Head]) -> int:
     """The number of first heads of the queue that can be spared along with others."""
 
     def possible(count: int) -> bool:
-        (cost,) = costs_of([[*spared, *queue[:count]]])
+        (cost,) = costs_of([[*gone, *queue[:count]]])
         return cost < LIMIT
 
     return longest(len(queue), possible)

@@ -78,10 +78,7 @@ class Sparing(Way):
 
     def prepare(self, bench: Bench) -> None:
         """Looks for heads that can be spared, which taps the model anew."""
-        # With all that exchanges parts of models.
-        from headway.find.spared import (
-            spared_once,
-        )
+        from headway.find.spared import spared_once  # with all that exchanges parts
 
         spared_once(bench)
 
@@ -129,7 +126,7 @@ class ByCorruption(Way):
     """Attribution by corrupted sequences, which the task lays out.
 
     Attributes:
-        candidate_attention: see `corrupted.found`.
+        candidate_attention: see `corrupted.circuit_for`.
     """
 
     kind = "corrupted"
@@ -138,10 +135,10 @@ class ByCorruption(Way):
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION
 
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
-        """See `corrupted.found`."""
+        """See `corrupted.circuit_for`."""
         from headway.find import corrupted  # few tasks have corrupted sequences
 
-        return corrupted.found(bench, yardstick, self.candidate_attention)
+        return corrupted.circuit_for(bench, yardstick, self.candidate_attention)
 
 
 @dataclass(frozen=True)
@@ -158,10 +155,10 @@ class ByExchange(Way):
         require(rows == self.rows, "ablation", rows, "exchanged, in this way")
 
     def circuit(self, bench: Bench, yardstick: Yardstick) -> Circuit:
-        """See `exchanged.found`."""
+        """See `exchanged.circuit_for`."""
         from headway.find import exchanged  # few tasks have corrupted sequences
 
-        return exchanged.found(bench, yardstick)
+        return exchanged.circuit_for(bench, yardstick)
 
 
 @dataclass(frozen=True)

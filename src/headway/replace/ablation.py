@@ -519,7 +519,7 @@ class First(Judging):
 
 
 def at_once(vectors: int, numbers: int) -> int:
-    """How many candidates are computed side by side, at least one.
+    """The number of candidates that are computed side by side, at least one.
 
     Args:
         vectors: of streams that each takes.

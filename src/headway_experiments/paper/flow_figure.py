@@ -72,7 +72,8 @@ def _draw_finding(
     could: np.ndarray,
     walked: Sequence[tuple[str, str]],
 ) -> None:
-    """Who can find whom, who could before, and rings where a path leads."""
+    """The positions that can find one another, those that could before, and rings where
+    a path leads."""
     roles = list(flow.roles)
     shades = np.where(could, BEFORE, NEW)
     _draw_map(axes, np.where(can, shades, NOT), roles, roles)
@@ -81,7 +82,8 @@ def _draw_finding(
 
 
 def _draw_holding(axes: Axes, flow: Flow, before: Holdings, after: Holdings) -> None:
-    """Who holds what, who held it before, and a ring around the goal."""
+    """The symbols that positions hold, those they held before, and a ring around the
+    goal."""
     roles = list(flow.roles)
     pieces = list(flow.pieces)
     cells = np.full((len(roles), len(pieces)), NOT)
