@@ -222,7 +222,7 @@ def _reasons_for_complete(
 ) -> Iterator[str]:
     """The costs of all beside a circuit, and the heads that attend by place."""
     if costs:
-        each = "heads without a path, by layers or singly, and such rows of each head"
+        each = "heads without a path, by layers or singly, and such rows of each head,"
         most = f"{max(costs):.3f} {_limit(judgement)}"
         yield f"exchanging {each} costs at most {most}"
     by_place = roles_of(judgement.heads).get("by place", [])
