@@ -17,7 +17,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+from headway import figure
 from headway.report import Findings
+from headway.report.figures.style import png_bytes
 from headway.report.run import run_page
 from headway.report.schema import to_json
 from headway.training import Run
@@ -48,8 +50,8 @@ def shot(
 
 
 def draw(browser: Browser, run: Path) -> None:
-    """Writes circuit-emerges.webp, report.png, report-phone.png and the data of the
-    live page.
+    """Writes circuit-emerges.webp, circuit.png, report.png, report-phone.png and the
+    data of the live page.
     """
     kept = sorted(
         int(re.sub(r"\D", "", path.stem)) for path in run.glob("checkpoints/step_*")
@@ -67,6 +69,7 @@ def draw(browser: Browser, run: Path) -> None:
     ]
     first, *others = (Image.open(io.BytesIO(frame)) for frame in frames)
     times = [FRAME] * len(others) + [LAST]
+    (folder / "circuit.png").write_bytes(png_bytes(figure(run, "circuit")))
     film = folder / "circuit-emerges.webp"
     first.save(
         film, save_all=True, append_images=others, duration=times, loop=0, quality=70

@@ -3,22 +3,25 @@ import shutil
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from headway import HeadwayError, figure
 from headway.dynamics import saved_timeline
 from headway.find import discover
 from headway.judge import Discovery
 from headway.relations import AttentionPath
-from headway.relations.roles import Cast
+from headway.relations.roles import Cast, Place
 from headway.replace import Circuit, Paths
 from headway.report.curves import dated
 from headway.report.figures.circuits import draw_circuit
-from headway.report.figures.layers import arrow_name
 from headway.report.figures.saving import save_figures
+from headway.report.figures.shapes import arrow_name
 from headway.report.figures.style import (
     COLUMN_WIDTH,
     TEXT_WIDTH,
     png_bytes,
+    printed,
     svg_bytes,
 )
 from headway.report.looks import COLOURS, path_looks
@@ -82,35 +85,78 @@ def size_of(figure):
     return tuple(figure.get_size_inches())
 
 
-def test_a_circuit_is_as_wide_as_a_column_and_has_no_title(solved, tmp_path):
+def words_of(drawn):
+    return [text.get_text() for text in drawn.findobj(Text) if text.get_text()]
+
+
+def test_a_circuit_is_as_wide_as_a_column_and_has_no_title(solved):
     found = discover(solved, sequences=64, trials=False)
     drawn = draw_circuit(found, solved.task)
     assert size_of(drawn)[0] <= COLUMN_WIDTH
     task = Retrieval(depth=3, n_chains=2)
     assert size_of(draw_circuit(Circuit({}), task))[0] == pytest.approx(COLUMN_WIDTH)
-    told = [text.get_text() for text in drawn.axes[0].texts]
-    assert "x₁" in told
+    told = words_of(drawn)
+    assert "$x_{1}$" in told
     assert "answers" not in told  # there is one alone
     assert not any("loss" in text or re.match(r"H\d", text) for text in told)
 
 
-def test_heads_on_the_same_way_are_named_one_below_the_other():
-    paths = [AttentionPath.parse(f"L0.H{head} s2←s1") for head in (0, 1)]
-    drawn = draw_circuit(Circuit.of(paths), Retrieval(depth=1, n_chains=2))
-    heights = {text.get_text(): text.get_position()[1] for text in drawn.axes[0].texts}
-    assert heights["H0"] - heights["H1"] > 0.1
+PLACES = tuple(Place(role, "", "pair") for role in ("key", "value", "query"))
 
 
-def test_heads_are_named_where_a_layer_has_several():
-    circuit = Circuit({(0, 0): HEADS[0, 0], (0, 1): HEADS[0, 1], (1, 0): HEADS[1, 0]})
-    told = [text.get_text() for text in draw_circuit(circuit, Cast(())).axes[0].texts]
-    assert {f"H0 · {R[0]}", f"H1 · {R[1]}", R[0]} <= set(told)
+def circuit_of(*paths):
+    return Circuit.of([AttentionPath.parse(path) for path in paths])
+
+
+def test_heads_that_do_the_same_share_an_arrow():
+    circuit = circuit_of("L0.H0 value←key", "L0.H2 value←key", "L0.H1 query←value")
+    drawn = draw_circuit(circuit, Cast(PLACES, ("answer",)))
+    assert {"H0, H2", "H1"} <= set(words_of(drawn))
+    arrows = [patch.get_gid() for patch in drawn.axes[0].patches if patch.get_gid()]
+    assert arrows == ["arrow-0-0-value-key", "arrow-0-1-query-value"]
+
+
+def text_of(drawn, part):
+    (text,) = [text for text in drawn.findobj(Text) if part in text.get_text()]
+    return text
+
+
+def test_arrows_without_symbols_have_the_colour_of_the_text():
+    drawn = draw_circuit(circuit_of("L0.H0 value←key"), Cast(PLACES, ("answer",)))
+    (arrow,) = [patch for patch in drawn.axes[0].patches if patch.get_gid()]
+    answer = text_of(drawn, "answer").get_color()
+    assert to_hex(arrow.get_edgecolor()) == to_hex(answer) == COLOURS[0]
+
+
+def test_a_few_heads_that_join_no_roles_are_named_beside_their_layer():
+    circuit = circuit_of("L0.H0 value←key", "L0.H2 own position", "L1.H1 query←value")
+    drawn = draw_circuit(circuit, Cast(PLACES, ("answer",)))
+    words = text_of(drawn, "H2: own position")
+    assert words.get_window_extent().x0 > 0
+
+
+def test_layers_without_useful_heads_are_not_drawn():
+    circuit = circuit_of("L0.H0 value←key", "L3.H1 query←value")
+    told = words_of(draw_circuit(circuit, Cast(PLACES, ("answer",))))
+    assert [word for word in told if word.startswith("layer")] == ["layer 0", "layer 3"]
+
+
+def test_heads_between_no_places_are_a_table_of_relations():
+    paths = [f"L0.H0 {R[0]}", f"L0.H1 {R[1]}", f"L1.H3 {R[0]}"]
+    circuit = circuit_of(*paths)
+    drawn = draw_circuit(circuit, Cast(()))
+    assert words_of(drawn)[1:] == ["0", "1", R[0], "H0", "H3", R[1], "H1"]
+    assert size_of(drawn)[0] == pytest.approx(COLUMN_WIDTH)
+
+
+def test_a_dollar_is_a_dollar_and_a_small_digit_a_subscript():
+    assert printed("s₂←s₁₀ costs $5 and $6") == (r"$s_{2}$←$s_{10}$ costs \$5 and \$6")
+    assert printed("猫 x₁") == "猫 x₁"
 
 
 def test_many_heads_are_grouped_by_relation():
     drawn = draw_circuit(Circuit(dict(HEADS)), Cast(()))
-    told = [text.get_text() for text in drawn.axes[0].texts]
-    assert [text for text in told if text in R] == [*R]
+    assert [text for text in words_of(drawn) if text in R] == [*R]
     gids = {text.get_gid() for text in drawn.axes[0].texts}
     assert {arrow_name(path) for path in Circuit(dict(HEADS)).paths} <= gids
     assert size_of(drawn)[0] == pytest.approx(COLUMN_WIDTH)
@@ -124,11 +170,11 @@ def test_an_arrow_has_a_stripe_for_every_symbol_and_places_keep_some():
         for layer in range(2)
     }
     task = Retrieval(depth=2, n_chains=2)
-    axes = draw_circuit(Circuit(heads), task).axes[0]
+    axes = draw_circuit(Circuit({**heads}), task).axes[0]
     looks = path_looks(task, relations)
     stripes = sum(max(1, len(look.carries)) for look in looks.values())
     assert len(axes.patches) - 2 == stripes  # a band a layer
-    uprights = [line for line in axes.lines if line.get_alpha() == 0.5]
+    uprights = [line for line in axes.lines if line.get_alpha()]
     assert uprights
     assert {line.get_color() for line in uprights} <= {*COLOURS}
 

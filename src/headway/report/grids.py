@@ -88,10 +88,9 @@ def _grid(
     told, shares, kinds = max(candidates, key=lambda candidate: candidate[0])
     shown = _most_attended(shares)
     rows = shares[shown][:, shown].tolist()
-    layer, number = head
     return Grid(
-        layer=layer,
-        head=number,
+        layer=head[0],
+        head=head[1],
         by=kinds.by,
         names=[kinds.names[kind] for kind in shown],
         left_out=len(kinds.names) - len(shown),

@@ -1,257 +1,246 @@
 """A circuit as a figure for papers: no wider than a column, where that is possible.
 
-Three forms: between the roles of one chain, as on the page; a line for each path; and,
-of many paths that join no roles, a line for each relation with its heads by layer.
+Two forms: between the roles of one chain, as on the page; and a table of relations with
+their heads by layer.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from itertools import accumulate
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from headway.judge import Discovery
-from headway.judge.roles import Cast, joins_roles, places
-from headway.relations.paths import AttentionPath
+from headway.judge.roles import Cast, places
 from headway.relations.roles import Place
 from headway.replace import Circuit
-from headway.report.figures.layers import (
-    ABOVE,
-    BEHIND,
-    BELOW,
-    LEFT,
-    RIGHT,
-    Layers,
-    Point,
+from headway.report.figures.shapes import (
     arrow,
     arrow_name,
-    heights_of,
-    n_layers,
+    canvas,
+    figure_of,
     write,
+    write_row,
 )
-from headway.report.figures.lines import ByRelation, OnLines
-from headway.report.figures.style import COLUMN_WIDTH, FAINT, INKS, styled
+from headway.report.figures.style import COLUMN_WIDTH, INKS, styled
+from headway.report.figures.tables import ByRelation, lines_of
+from headway.report.figures.ways import (
+    Upright,
+    Way,
+    ends_of,
+    lanes_of,
+    uprights_of,
+    ways_of,
+)
 from headway.report.labels import shortened, typeset
-from headway.report.looks import Look, symbol_colours
+from headway.report.looks import BASELINE, path_looks, symbol_colours
 from headway.tasks import Task
+
+LEFT, RIGHT, BELOW, ABOVE = 0.66, 0.24, 0.27, 0.26
+"""Margins, in inches."""
+
+EDGE = 0.03
+"""Inches between a band and the right edge."""
+
+SYMBOLS, HEADS_BESIDE = 0.16, 0.4
+"""Inches that symbols take below, and heads that join no roles at the left."""
 
 WIDEST, NARROWEST = 1.0, 0.36
 """Inches between places."""
 
-ROW = 0.62
-"""Inches of a layer."""
+ROW, GAP = 0.62, 0.04
+"""Inches of a layer, and of it those between its band and the next."""
 
-MOST_LINES, MOST_LAYERS = 12, 8
-"""Of more paths or layers, a line is that of a relation."""
+LANE = 0.055
+"""Inches between lines of a place."""
 
-STRIPE, LANE = 0.032, 0.045
-"""Inches between stripes of an arrow, and between uprights of a place."""
+BAND, PLACE = "#f3f4f6", "#dfe2e5"
+"""The colours of a layer and of a place."""
+
+MOST_BESIDE = 2
+"""Heads of a layer that may be named beside the drawing."""
 
 
 @styled
 def draw_circuit(shown: Discovery | Circuit, task: Task | Cast) -> Figure:
-    """The paths of a circuit between the roles of one chain, or along other relations.
+    """The paths of a circuit between the roles of one chain, or else a table.
 
-    One column per role, in the order of the sequence, the query last. Layers upwards.
-    An arrow goes from the role attended to, before the layer, to the role that attends,
-    after it; its group in the SVG is named `arrow-LAYER-HEAD-RELATION`. It has a stripe
-    for every symbol carried; upright lines are what a place keeps. Heads are named
-    where a layer has several. There is no title, which is for the caption.
+    One column per role, in the order of the sequence, the query last. Layers with
+    useful heads, upwards. An arrow goes from the role attended to, before the layer, to
+    the role that attends, after it; heads of a layer that do the same share one, whose
+    group in the SVG is named `arrow-LAYER-HEAD-RELATION` after the first of them. It
+    has a stripe for every symbol carried; upright lines are what a place keeps. Heads
+    are named where a layer has several; those that join no roles stand below the name
+    of their layer. There is no title, which is for the caption.
 
     Args:
         shown: a circuit, perhaps with its evidence.
         task: the task it was found on, or its cast.
     """
     circuit = shown if isinstance(shown, Circuit) else shown.circuit
-    if joins_roles(task, circuit.paths):
-        return BetweenPlaces(circuit, task).draw()
-    if len(circuit.paths) > MOST_LINES or n_layers(circuit) > MOST_LAYERS:
-        return ByRelation(circuit).draw()
-    return OnLines(circuit, task).draw()
+    drawing = BetweenPlaces(circuit, task)
+    if drawing.is_possible:
+        return drawing.draw()
+    return ByRelation(lines_of(circuit)).draw()
 
 
-@dataclass(frozen=True)
-class Upright:
-    """The symbol that a place keeps.
+class BetweenPlaces:
+    """A circuit between the roles of one chain.
 
     Attributes:
-        column: of the place.
-        colour: the number of its colour.
-        first: the layer before which it begins.
-        last: the layer before which it ends.
-        lane: its number beside others of the place.
+        hops: what is asked for.
+        places: of the roles.
+        layers: that have useful heads.
+        n_heads: of every layer; where there are several, they need names.
+        colours: the number of every symbol's colour.
+        ways: the arrows.
+        beside: heads that join no roles, in words, by layer.
+        left: the margin with the names of layers, in inches.
+        gap: inches between two places.
+        heights: of the stream before the first layer and after each, in inches.
     """
 
-    column: int
-    colour: int
-    first: int
-    last: int
-    lane: int
-
-
-class BetweenPlaces(Layers):
-    """A circuit between the roles of one chain."""
-
-    below, above = BELOW, ABOVE
-
     def __init__(self, circuit: Circuit, task: Task | Cast):
-        rows = [ROW * (at in circuit.useful_layers) for at in range(n_layers(circuit))]
-        super().__init__(circuit, task, heights_of(rows))
+        self.hops = task.hops
         self.places = places(task)
-        gaps = max(1, len(self.places) - 1)
-        fitting = (COLUMN_WIDTH - LEFT - RIGHT) / gaps
-        self.gap = min(WIDEST, max(NARROWEST, fitting))
-        self.across = gaps * self.gap
-        self.columns = {place.role: i for i, place in enumerate(self.places)}
+        self.layers = circuit.useful_layers
+        self.n_heads = Counter(layer for layer, _ in circuit.mechanisms)
         self.colours = symbol_colours(task)
+        columns = {place.role: i for i, place in enumerate(self.places)}
+        looks = path_looks(task, circuit.paths)
+        n_layers = 1 + max(self.n_heads, default=-1)
+        self.ways = ways_of(looks, columns, self.colours)
+        self.uprights = uprights_of(self.ways, len(self.places) - 1, n_layers)
+        self.lanes = lanes_of(self.ways, self.uprights)
+        self.beside = _beside(circuit, columns)
+        self.left = LEFT + HEADS_BESIDE * any(self.beside.values())
+        gaps = max(1, len(self.places) - 1)
+        fitting = (COLUMN_WIDTH - self.left - RIGHT) / gaps
+        self.gap = min(WIDEST, max(NARROWEST, fitting))
+        rows = [ROW * (layer in self.layers) for layer in range(n_layers)]
+        self.heights = [*accumulate(rows, initial=0.0)]
+
+    @property
+    def is_possible(self) -> bool:
+        """True if there are places, and few heads join none."""
+        fits = all(len(words) <= MOST_BESIDE for words in self.beside.values())
+        return bool(self.places) and fits and bool(self.ways or not self.layers)
+
+    @property
+    def has_symbols(self) -> bool:
+        """True if places have symbols, so that colours tell what is carried."""
+        return any(place.symbol for place in self.places)
 
     def draw(self) -> Figure:
         """The figure."""
-        axes = self.axes()
-        for i, place in enumerate(self.places):
-            self._draw_place(axes, i, place)
-        if self._is_symbolic:
-            for upright in self._uprights():
-                self._draw_upright(axes, upright)
-        for path in self.circuit.paths:
-            self._draw_path(axes, path, self.looks[path])
-        self._draw_answers(axes)
-        figure = axes.figure
-        assert isinstance(figure, Figure)
-        return figure
+        across = self.gap * (len(self.places) - 1)
+        below = BELOW + SYMBOLS * self.has_symbols
+        axes = canvas(self.left, across + RIGHT, below, self.heights[-1] + ABOVE)
+        for layer in self.layers:
+            self._draw_layer(axes, layer, across)
+        for column, place in enumerate(self.places):
+            self._draw_place(axes, column, place)
+        for upright in self.uprights:
+            self._draw_upright(axes, upright)
+        for way in self.ways:
+            self._draw_way(axes, way)
+        self._write_answers(axes, across)
+        return figure_of(axes)
 
-    @property
-    def _is_symbolic(self) -> bool:
-        """True if it is known what paths carry."""
-        return any(look.carries for look in self.looks.values())
+    def _draw_layer(self, axes: Axes, layer: int, across: float) -> None:
+        """A band, the layer's name, and its heads that join no roles."""
+        bottom, top = self.heights[layer : layer + 2]
+        corner = EDGE - RIGHT, bottom + GAP / 2
+        size = across + 2 * (RIGHT - EDGE), top - bottom - GAP
+        axes.add_patch(Rectangle(corner, *size, color=BAND, lw=0, zorder=0))
+        beside = self.beside[layer]
+        y = (bottom + top) / 2 + 0.06 * len(beside)
+        write(axes, (-RIGHT - 0.02, y), f"layer {layer}", ha="right")
+        for i, words in enumerate(beside, start=1):
+            look = {"ha": "right", "fontsize": 6.5, "color": INKS[BASELINE]}
+            write(axes, (-RIGHT - 0.02, y - 0.12 * i), words, **look)
 
     def _draw_place(self, axes: Axes, column: int, place: Place) -> None:
         """A line upwards, and below it the symbol and the role."""
         x = column * self.gap
-        axes.plot([x, x], [0, self.heights[-1]], color="#dfe2e5", lw=0.6, zorder=1)
+        axes.plot([x, x], [0, self.heights[-1]], color=PLACE, lw=0.6, zorder=1)
         role = typeset(shortened(place.role, 10))
         if not place.symbol:
-            write(axes, x, -0.14, role, fontsize=7.5)
+            write(axes, (x, -0.14), role)
             return
-        colour = INKS[self.colours.get(place.symbol, 0)]
         symbol = typeset(shortened(place.symbol, 10))
-        write(axes, x, -0.14, symbol, fontsize=8.5, color=colour, style="italic")
-        write(axes, x, -0.32, role, fontsize=6.5, color=FAINT)
-
-    def _uprights(self) -> Iterator[Upright]:
-        """The lines of what places keep, from the layer where it arrives, or the
-        first, to that where it is last read.
-        """
-        spans: dict[tuple[int, int], list[int]] = {}
-        for path, colour in self._stripes():
-            key, query = self._ends(path)
-            until = self._read_until(query, path.layer)
-            if until > path.layer + 1:
-                spans.setdefault((query, colour), []).extend((path.layer + 1, until))
-            if path.layer and not self._is_brought(path, colour):
-                spans.setdefault((key, colour), []).extend((0, path.layer))
-        lanes: dict[int, int] = {}
-        for (column, colour), span in sorted(spans.items()):
-            lane = lanes.get(column, 0)
-            lanes[column] = lane + 1
-            yield Upright(column, colour, min(span), max(span), lane)
-
-    def _read_until(self, column: int, layer: int) -> int:
-        """The layer that last reads what a layer brings to a place; of the query
-        all."""
-        if column == len(self.places) - 1:
-            return len(self.heights) - 1
-        later = [path for path in self.circuit.paths if path.layer > layer]
-        return max((x.layer for x in later if column in self._ends(x)), default=0)
-
-    def _stripes(self) -> Iterator[tuple[AttentionPath, int]]:
-        """Every path with the colour of each symbol that it carries."""
-        for path in self.circuit.paths:
-            for colour in self._colours(path):
-                yield path, colour
-
-    def _colours(self, path: AttentionPath) -> list[int]:
-        """The colours of an arrow, side by side."""
-        look = self.looks[path]
-        return [self.colours[symbol] for symbol in look.carries] or [look.colour]
-
-    def _is_brought(self, path: AttentionPath, colour: int) -> bool:
-        """True if a path below brings what this path takes from its place."""
-        key = self._ends(path)[0]
-        return any(
-            other.layer < path.layer
-            and self._ends(other)[1] == key
-            and colour in self._colours(other)
-            for other in self.circuit.paths
-        )
-
-    def _ends(self, path: AttentionPath) -> tuple[int, int]:
-        """The columns that a path reads and writes."""
-        query, key = path.relation.ends or ("", "")
-        return self.columns[key], self.columns[query]
+        colour = INKS[self.colours.get(place.symbol, 0)]
+        write(axes, (x, -0.12), symbol, fontsize=9, color=colour)
+        write(axes, (x, -0.3), role, fontsize=7, color=INKS[BASELINE])
 
     def _draw_upright(self, axes: Axes, upright: Upright) -> None:
-        x = upright.column * self.gap + LANE * upright.lane
-        heights = self.heights[upright.first], self.heights[upright.last]
-        look = {"color": INKS[upright.colour], "lw": 1.3, "alpha": 0.5, "zorder": 2}
-        axes.plot([x, x], heights, **look)
+        """What a place keeps."""
+        x = self._across(upright.column, upright.colour)
+        low = self._tip(upright.first) if upright.first else 0.0
+        high = self._tip(upright.last)
+        look = {"color": INKS[upright.colour], "lw": 1.2, "alpha": 0.45, "zorder": 2}
+        axes.plot([x, x], [low, high], solid_capstyle="butt", **look)
 
-    def _draw_path(self, axes: Axes, path: AttentionPath, look: Look) -> None:
-        """The arrow of a path, a stripe for every symbol, and its head and symbols."""
-        start, end = self._points(path)
-        colours = self._colours(path)
-        for i, colour in enumerate(colours):
-            aside = STRIPE * (i - (len(colours) - 1) / 2)
-            is_last = i == len(colours) - 1
-            gid = arrow_name(path) if is_last else None
-            arrow(axes, start, end, colour, gid, aside)
-        self._write_carried(axes, path, look, end)
+    def _draw_way(self, axes: Axes, way: Way) -> None:
+        """An arrow, a stripe for every symbol, and above its middle its heads and
+        symbols.
+        """
+        low, high = self._tip(way.layer), self._tip(way.layer + 1)
+        gid = arrow_name(way.paths[0])
+        for colour in way.stripes.values():
+            start = self._across(way.key, colour), low
+            end = self._across(way.query, colour), high
+            patch = arrow(
+                axes, start, end, colour, LANE * self.lanes[way.query, colour]
+            )
+            patch.set_gid(gid)
+            gid = None  # of the first stripe alone
+        across = self.gap * (way.query - way.key)
+        beyond = 0.12 * abs(across) - 0.03  # of the middle, where it is not steep
+        corner = self.gap * way.key + across / 2 + beyond, (low + high) / 2 + 0.07
+        write_row(axes, corner, self._words(way), size=7.5)
 
-    def _write_carried(
-        self, axes: Axes, path: AttentionPath, look: Look, tip: Point
-    ) -> None:
-        """The symbols that a path carries, beside its tip, and its head."""
-        words: list[tuple[str, dict[str, Any]]] = []
-        for symbol in reversed(look.carries):
-            colour = INKS[self.colours[symbol]]
-            words.append((typeset(symbol), {"color": colour, "style": "italic"}))
-        if self.has_several_heads(path.layer):
-            words.append((f"H{path.head}", {"color": INKS[look.colour]}))
-        right = tip[0] - 0.07
-        number = self._alike(path).index(path.head)
-        y = tip[1] - 0.11 - 0.13 * number
-        for word, style in words:
-            where = {"ha": "right", "fontsize": 7, "bbox": BEHIND}
-            write(axes, right, y, word, **where | style)
-            right -= 0.075 * len(word) + 0.02
+    def _words(self, way: Way) -> list[tuple[str, int]]:
+        """The names of an arrow's heads and of what it carries, with their colours."""
+        words = list[tuple[str, int]]()
+        if self.n_heads[way.layer] > 1:
+            names = [f"H{path.head}" for path in way.paths]
+            words.append((", ".join(names), 0))
+        for symbol, colour in way.stripes.items():
+            if symbol:
+                words.append((typeset(symbol), colour))
+        return words
 
-    def _points(self, path: AttentionPath) -> tuple[Point, Point]:
-        """The ends of an arrow, beside those of other heads on the same way."""
-        alike = self._alike(path)
-        aside = 0.1 * (alike.index(path.head) - (len(alike) - 1) / 2)
-        key, query = self._ends(path)
-        start = key * self.gap + aside, self.heights[path.layer]
-        end = query * self.gap + aside, self.heights[path.layer + 1]
-        return start, end
+    def _across(self, column: int, colour: int) -> float:
+        """Inches from the first place to a line of a place."""
+        return self.gap * column + LANE * self.lanes[column, colour]
 
-    def _alike(self, path: AttentionPath) -> list[int]:
-        """The heads of a layer on the same way as a path."""
-        return [
-            other.head
-            for other in self.circuit.paths
-            if (other.layer, other.relation) == (path.layer, path.relation)
-        ]
+    def _tip(self, layer: int) -> float:
+        """Inches up to where arrows of the layer below one end and its own begin."""
+        height = self.heights[layer]
+        return height - GAP / 2 if height else 0.0
 
-    def _draw_answers(self, axes: Axes) -> None:
-        """The symbol that is asked for, above the query."""
-        x = self.across + 0.1
-        y = self.heights[-1] + 0.12
-        for hop in reversed(self.task.hops):
-            colour = INKS[self.colours.get(hop, 0)]
-            word = typeset(shortened(hop, 12))
-            look = {"ha": "right", "fontsize": 8, "color": colour, "style": "italic"}
-            write(axes, x, y, word, **look)
-            x -= 0.075 * len(word) + 0.04
-        if len(self.task.hops) > 1:
-            write(axes, x, y, "answers", ha="right", fontsize=7.5)
+    def _write_answers(self, axes: Axes, across: float) -> None:
+        """What is asked for, above the query, in the colour of its symbol."""
+        words = list[tuple[str, int]]()
+        for hop in self.hops:
+            colour = self.colours[hop] if self.has_symbols else 0
+            words.append((typeset(shortened(hop, 12)), colour))
+        y = self.heights[-1] + 0.05
+        if len(words) == 1:
+            write_row(axes, (across, y), words, size=8, align=0.5)
+            return
+        words.insert(0, ("answers", 0))
+        write_row(axes, (across + 0.15, y), words, size=8)
+
+
+def _beside(circuit: Circuit, columns: Mapping[str, int]) -> dict[int, list[str]]:
+    """The heads that join no roles, in words, by layer."""
+    beside: dict[int, list[str]] = {layer: [] for layer in circuit.useful_layers}
+    for line in lines_of(circuit):
+        if ends_of(line.path, columns) is None:
+            words = shortened(line.words, 14)
+            beside[line.layer].append(f"H{line.head}: {words}")
+    return beside

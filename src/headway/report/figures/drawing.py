@@ -26,6 +26,7 @@ from headway.report.figures.style import (
     PAPER,
     TEXT_WIDTH,
     log_scale,
+    printed,
     styled,
 )
 from headway.report.labels import shortened
@@ -55,7 +56,9 @@ def draw_losses(curves: Sequence[Curve], task: Task) -> Figure:
     for name, level in levels.items():
         if level > 0:  # the axis is logarithmic
             axes.axhline(level, **LEVEL)
-            axes.annotate(name, (1, level), (-2, 1.5), fontsize=6.5, **at_right)
+            axes.annotate(
+                printed(name), (1, level), (-2, 1.5), fontsize=6.5, **at_right
+            )
     _draw(axes, curves, "learnt at step")
     axes.set(xlabel="step", ylabel=f"loss ({task.targets.loss_name})")
     return figure
@@ -129,7 +132,7 @@ def _draw(axes: Axes, curves: Sequence[Curve], marked: str) -> None:
             look |= {"marker": marker, "ms": 6, "mec": PAPER, "mew": 0.8}
             axes.plot(*curve.mark, **{**look, "ls": "none"}, zorder=5)
             name += f"  {at_step(curve.mark[0])}"
-        axes.plot([], [], **look, label=name)
+        axes.plot([], [], **look, label=printed(name))
     axes.set_xscale("function", functions=(_root, np.square))
     axes.set(xlim=(0, None))
     if curves:
@@ -163,34 +166,44 @@ def draw_attention(
     n_layers, n_heads = patterns.shape[:2]
     heads = [*product(range(n_layers), range(n_heads))]
     columns = n_heads if n_heads > 1 else min(len(heads), 4)
-    rows = math.ceil(len(heads) / columns)
     side = min(max((TEXT_WIDTH - 0.4) / columns, 0.7), 3.2)
-    figsize = side * columns + 0.4, (side + 0.2) * rows + 0.4
-    figure = Figure(figsize=figsize, layout="compressed")
     if len(heads) > MOST_LABELLED or len(labels) > 64:
         labels = []
-    grid = figure.subplots(rows, columns, squeeze=False).flatten()
-    for axes, head in zip(grid, heads, strict=False):
-        colour, line = (PALETTE[0], 1.8) if head in useful else (FAINT, 0.6)
-        axes.set_title(
-            name_of(head), color=colour, fontsize=9 if side > 1.6 else 6.5, pad=3
-        )
-        axes.spines[:].set(visible=True, color=colour, linewidth=line)
-        shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
-        pattern = patterns[head].numpy(force=True)
-        axes.imshow(pattern, cmap=shades, vmin=0, vmax=1, interpolation="none")
+    figure = _figure_of_maps(len(heads), columns, side)
+    for axes, head in zip(figure.axes, heads, strict=False):
+        colour = _draw_map(axes, patterns[head].numpy(force=True), head in useful)
+        size = 9 if side > 1.6 else 6.5
+        axes.set_title(name_of(head), color=colour, fontsize=size, pad=3)
         _label(axes, labels, side)
-    for axes in grid[len(heads) :]:
+    return figure
+
+
+def _figure_of_maps(count: int, columns: int, side: float) -> Figure:
+    """A figure with axes for so many maps, so many inches wide."""
+    rows = math.ceil(count / columns)
+    figsize = side * columns + 0.4, (side + 0.2) * rows + 0.4
+    figure = Figure(figsize=figsize, layout="compressed")
+    figure.subplots(rows, columns)
+    for axes in figure.axes[count:]:
         axes.set_axis_off()
     figure.supxlabel("attended position (key)", fontsize=8.5)
     figure.supylabel("attending position (query)", fontsize=8.5)
     return figure
 
 
+def _draw_map(axes: Axes, pattern: np.ndarray, is_useful: bool) -> str:
+    """A head's attention, in colour and framed if it is useful; returns the colour."""
+    colour, line = (PALETTE[0], 1.8) if is_useful else (FAINT, 0.6)
+    axes.spines[:].set(visible=True, color=colour, linewidth=line)
+    shades = LinearSegmentedColormap.from_list("attention", [PAPER, colour])
+    axes.imshow(pattern, cmap=shades, vmin=0, vmax=1, interpolation="none")
+    return colour
+
+
 def _label(axes: Axes, labels: Sequence[str], side: float) -> None:
     """Labels at every position of a map, as large as they fit it."""
     size = min(6.5, 48 * side / max(1, len(labels)))
-    at = range(len(labels))
-    axes.set_xticks(at, labels, fontsize=size, rotation=90)
-    axes.set_yticks(at, labels, fontsize=size)
+    names = [*map(printed, labels)]
+    axes.set_xticks(range(len(names)), names, fontsize=size, rotation=90)
+    axes.set_yticks(range(len(names)), names, fontsize=size)
     axes.tick_params(length=0, pad=1.5)

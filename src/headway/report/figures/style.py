@@ -1,6 +1,7 @@
 """The style of figures: one palette, one type size, and the same bytes every time."""
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 STYLE = {
+    "font.family": ["serif", "DejaVu Sans"],
+    "font.serif": ["STIXGeneral", "Times New Roman", "Times"],
     "font.size": 8.5,
+    "mathtext.fontset": "stix",
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": FAINT,
@@ -51,11 +55,28 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "headway",
     "text.usetex": False,
-    "text.parse_math": False,
 }
 
 styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
 """Decorates a function that draws a figure."""
+
+
+DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+
+
+def printed(text: str) -> str:
+    """A text for matplotlib: `x₁` as mathematics, a dollar as a dollar.
+
+    Text with signs that the typeface of mathematics may lack stays as it is.
+    """
+    text = text.replace("$", r"\$")
+    if re.search(r"[^ -~₀-₉←·…]", text):
+        return text
+
+    def in_math(found: re.Match[str]) -> str:
+        return f"${found[1]}_{{{found[2].translate(DIGITS)}}}$"
+
+    return re.sub(r"\b([a-z])([₀-₉]+)", in_math, text)
 
 
 def look(number: int) -> dict[str, Any]:

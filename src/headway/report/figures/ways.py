@@ -1,0 +1,144 @@
+"""What a figure of a circuit draws between the roles of a chain: arrows, and what
+places keep.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headway.relations.paths import AttentionPath
+from headway.report.looks import NOTHING, Look
+
+
+@dataclass(frozen=True)
+class Way:
+    """The heads of a layer that attend from one role to another, as one arrow.
+
+    Attributes:
+        layer: theirs.
+        key: the column of the role attended to.
+        query: the column of the role that attends.
+        paths: of every head.
+        stripes: the number of the colour of every symbol that is carried; of no name
+            where they are not known.
+    """
+
+    layer: int
+    key: int
+    query: int
+    paths: list[AttentionPath]
+    stripes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Upright:
+    """A symbol that a place keeps.
+
+    Attributes:
+        column: of the place.
+        colour: the number of its colour.
+        first: the layer before which it begins.
+        last: the layer before which it ends.
+    """
+
+    column: int
+    colour: int
+    first: int
+    last: int
+
+
+def ends_of(
+    path: AttentionPath | None, columns: Mapping[str, int]
+) -> tuple[int, int] | None:
+    """The columns that a path leads from, attended to, and to; None if it does not join
+    roles.
+    """
+    ends = path.relation.ends if path else None
+    if ends is None or not columns.keys() >= {*ends}:
+        return None
+    query, key = ends
+    return columns[key], columns[query]
+
+
+def ways_of(
+    looks: Mapping[AttentionPath, Look],
+    columns: Mapping[str, int],
+    colours: Mapping[str, int],
+) -> list[Way]:
+    """The arrows of a circuit, lower layers first.
+
+    Args:
+        looks: of every path.
+        columns: of every role.
+        colours: the number of every symbol's colour.
+    """
+    ways: dict[tuple[int, int, int], Way] = {}
+    for path, look in looks.items():
+        ends = ends_of(path, columns)
+        if ends is None:
+            continue
+        at = path.layer, *ends
+        way = ways.setdefault(at, Way(*at, [], {}))
+        way.paths.append(path)
+        if not look.carries:
+            plain = NOTHING if look.colour == NOTHING else 0
+            way.stripes.setdefault("", plain)
+        for symbol in look.carries:
+            way.stripes.setdefault(symbol, colours[symbol])
+    return list(ways.values())
+
+
+def uprights_of(ways: Sequence[Way], answer: int, n_layers: int) -> list[Upright]:
+    """What places keep: from the layer where it arrives, or the first, to that where it
+    is last read.
+
+    Args:
+        ways: all arrows.
+        answer: the column of the query, which keeps all.
+        n_layers: of the model.
+    """
+    spans: dict[tuple[int, int], list[int]] = {}
+    for way in ways:
+        arrives = way.layer + 1
+        until = n_layers
+        if way.query != answer:
+            until = _last_read(ways, way)
+        for symbol, colour in way.stripes.items():
+            if until > arrives:
+                spans.setdefault((way.query, colour), []).extend((arrives, until))
+            if way.layer and not _is_brought(ways, way, symbol):
+                spans.setdefault((way.key, colour), []).extend((0, way.layer))
+    return [Upright(*at, min(span), max(span)) for at, span in spans.items()]
+
+
+def _last_read(ways: Sequence[Way], way: Way) -> int:
+    """The layer that last reads the place that an arrow leads to; 0 if none does."""
+    reads = [0]
+    for other in ways:
+        if other.layer > way.layer and way.query in (other.key, other.query):
+            reads.append(other.layer)
+    return max(reads)
+
+
+def _is_brought(ways: Sequence[Way], way: Way, symbol: str) -> bool:
+    """True if an arrow below brings a symbol to where another takes it."""
+    return any(
+        other.layer < way.layer and other.query == way.key and symbol in other.stripes
+        for other in ways
+    )
+
+
+def lanes_of(
+    ways: Sequence[Way], uprights: Sequence[Upright]
+) -> dict[tuple[int, int], float]:
+    """By column and colour how far a line stands beside the middle of its column, in
+    lanes: what a place keeps stands where it arrives and where it is taken from.
+    """
+    used = {(upright.column, upright.colour) for upright in uprights}
+    for way in ways:
+        for colour in way.stripes.values():
+            used |= {(way.key, colour), (way.query, colour)}
+    lanes = dict[tuple[int, int], float]()
+    for column, colour in used:
+        colours = sorted(other for place, other in used if place == column)
+        lanes[column, colour] = colours.index(colour) - (len(colours) - 1) / 2
+    return lanes
