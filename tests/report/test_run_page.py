@@ -341,8 +341,12 @@ def headline_of(run):
 
 
 def test_the_headline_counts_answers(solved_run):
+    circuit = solved_run.read("circuit.json")
+    circuit["evidence"]["likeness"]["ablated"]["agreement"] = 0.1239
+    solved_run.write("circuit.json", circuit)
     told = headline_of(solved_run)
-    assert "attention paths alone keep 100 % of the model's answers; " in told
+    assert "attention paths alone keep 100 % of the model's answers, " in told
+    assert ", against 12.3 % without any; " in told
     assert told.endswith("exchanging or cutting any one changes at least 80 %.")
     enough = {"all else exchanged": FREE | {"answers": 0.0204}}
     with_costs(solved_run, enough=enough)

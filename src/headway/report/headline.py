@@ -42,14 +42,21 @@ def headline(findings: Findings) -> str:
 
 
 def _carried(discovery: Discovery) -> str:
-    """The share of the model's answers that the circuit alone keeps."""
+    """The share of the model's answers that the circuit alone keeps, and that which is
+    kept with every head ablated.
+    """
     judgement = discovery.evidence.judgement
-    share = discovery.evidence.likeness.circuit.agreement
+    likeness = discovery.evidence.likeness
+    share = likeness.circuit.agreement
     if judgement is not None and judgement.enough:
         share = 1 - max(cost.answers for cost in judgement.enough.values())
     parts, are_several = _parts_of(discovery.circuit)
     keep = "keep" if are_several else "keeps"
-    return f"{parts} alone {keep} {_share(share)} of the model's answers"
+    without = _share(likeness.ablated.agreement)
+    return (
+        f"{parts} alone {keep} {_share(share)} of the model's answers, against "
+        f"{without} without any"
+    )
 
 
 def _changed(discovery: Discovery) -> Iterator[str]:

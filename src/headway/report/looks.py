@@ -67,7 +67,7 @@ def path_looks(
     for path in paths:
         carries = () if routes is None else routes.brings[path]
         if routes is None:
-            colour = _colour(1 + heads.index(path.at))
+            colour = (1 + heads.index(path.at)) % len(COLOURS)
         else:
             colour = colours[carries[-1]] if carries else NOTHING
         number = used.get(colour, 0)

@@ -41,7 +41,7 @@ from headway.tasks import Task
 LEFT, RIGHT, BELOW, ABOVE = 0.66, 0.24, 0.27, 0.26
 """Margins, in inches."""
 
-EDGE = 0.03
+EDGE = 0.06
 """Inches between a band and the right edge."""
 
 SYMBOLS, HEADS_BESIDE = 0.16, 0.4
@@ -199,7 +199,7 @@ class BetweenPlaces:
             gid = None  # of the first stripe alone
         across = self.gap * (way.query - way.key)
         beyond = 0.12 * abs(across) - 0.03  # of the middle, where it is not steep
-        corner = self.gap * way.key + across / 2 + beyond, (low + high) / 2 + 0.07
+        corner = self.gap * way.key + across / 2 + beyond, (low + high) / 2 + 0.04
         write_row(axes, corner, self._words(way), size=7.5)
 
     def _words(self, way: Way) -> list[tuple[str, int]]:
