@@ -186,37 +186,50 @@ export interface Placed {
   text: number;
 }
 
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+}
+
 export const TALL = 19; // a label, in pixels
 
-/** Places for labels on their lines where none covers another, by their middles; null without one. */
+/** Places for labels on their lines where none covers another, by their middles, with the longest
+ * texts for which all have room; with the shortest, null for a label that has none. */
 export function placed(
   labels: Label[], left: number, right: number, blocked: Point[] = [],
 ): (Placed | null)[] {
-  const boxes = blocked.map(([x, y]) => ({ x, y, width: 14 }));
-
-  function place(line: Line, width: number): Point | null {
-    for (const aside of [0, 0.5, -0.5]) {
-      for (const share of [0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.88, 0.12]) {
-        const [on, y] = pointAt(line, share);
-        const x = Math.max(left + width / 2, Math.min(right - width / 2, on + aside * width));
-        if (Math.abs(x - on) > width / 2 + 6) continue;
-        const covers = boxes.some((box) =>
-          Math.abs(box.y - y) < TALL && Math.abs(box.x - x) < (box.width + width) / 2 + 3);
-        if (covers) continue;
-        boxes.push({ x, y, width });
-        return [x, y];
-      }
-    }
-    return null;
+  const last = Math.max(0, ...labels.map(({ widths }) => widths.length - 1));
+  for (let text = 0; ; text++) {
+    const boxes = blocked.map(([x, y]) => ({ x, y, width: 14 }));
+    const at = labels.map(({ line, widths }) => {
+      const number = Math.min(text, widths.length - 1);
+      const width = widths[number];
+      const spot = freeSpot(line, width, left, right, boxes);
+      if (!spot) return null;
+      const [x, y] = spot;
+      boxes.push({ x, y, width });
+      return { x, y, text: number };
+    });
+    if (text >= last || at.every(Boolean)) return at;
   }
+}
 
-  return labels.map(({ line, widths }) => {
-    for (const [text, width] of widths.entries()) {
-      const at = place(line, width);
-      if (at) return { x: at[0], y: at[1], text };
+/** A point on a line where a label covers no box; null if there is none. */
+function freeSpot(
+  line: Line, width: number, left: number, right: number, boxes: Box[],
+): Point | null {
+  for (const aside of [0, 0.5, -0.5]) {
+    for (const share of [0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.88, 0.12]) {
+      const [on, y] = pointAt(line, share);
+      const x = Math.max(left + width / 2, Math.min(right - width / 2, on + aside * width));
+      if (Math.abs(x - on) > width / 2 + 6) continue;
+      const covers = boxes.some((box) =>
+        Math.abs(box.y - y) < TALL && Math.abs(box.x - x) < (box.width + width) / 2 + 3);
+      if (!covers) return [x, y];
     }
-    return null;
-  });
+  }
+  return null;
 }
 
 /** The upright pieces of arrows on the way, each in its column from the layer where it arrives to

@@ -40,8 +40,8 @@ export function verdictLook(holds: boolean | null): [string, string, string] {
 }
 
 const MEANINGS: Record<string, [string, string]> = {
-  enough: ["these paths as drawn keep the answers", "these paths as drawn lose answers"],
-  complete: ["no part beside them changes answers alone", "a part beside them changes answers"],
+  enough: ["these paths alone keep the answers", "these paths alone lose answers"],
+  complete: ["no other part alone changes answers", "another part changes answers"],
   "nothing spare": ["each path changes answers", "a path changes hardly any answer"],
 };
 

@@ -52,10 +52,10 @@ def _carried(discovery: Discovery) -> str:
         share = 1 - max(cost.answers for cost in judgement.enough.values())
     parts, are_several = _parts_of(discovery.circuit)
     keep = "keep" if are_several else "keeps"
-    without = _share(likeness.ablated.agreement)
+    without = percent(likeness.ablated.agreement)
     return (
-        f"{parts} alone {keep} {_share(share)} of the model's answers, against "
-        f"{without} without any"
+        f"{parts} alone {keep} {percent(share)} of the model's answers, against "
+        f"{without} without any path"
     )
 
 
@@ -69,7 +69,7 @@ def _changed(discovery: Discovery) -> Iterator[str]:
         return
     least = min(cost.answers for cost in judgement.parts.values())
     if least > 0:
-        yield f"exchanging or cutting any one changes at least {_share(least)}"
+        yield f"exchanging or cutting any one changes at least {percent(least)} of them"
 
 
 def _failed(discovery: Discovery) -> Iterator[str]:
@@ -94,6 +94,6 @@ def _parts_of(circuit: Circuit) -> tuple[str, bool]:
     return enumerated(parts), n_paths + n_tabled > 1
 
 
-def _share(share: float) -> str:
+def percent(share: float) -> str:
     """A share in percent, rounded down: only what is whole is 100 %."""
     return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"

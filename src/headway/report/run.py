@@ -16,15 +16,14 @@ from headway.report.curves import accuracies, dated, losses
 from headway.report.examples import Memory, examples
 from headway.report.findings import Findings, judged_loss, no_circuit
 from headway.report.grids import grids
-from headway.report.headline import headline
+from headway.report.headline import headline, percent
 from headway.report.heads import heads
 from headway.report.labels import setting_of, typeset
 from headway.report.looks import symbol_colours
 from headway.report.schema import Curve, Hop, RunPage, Section, Verdict
-from headway.tasks import Task
 from headway.text import command, counted, enumerated, rounded
 from headway.training.config import Elsewhere
-from headway.training.losses import accuracy_text
+from headway.training.losses import accuracy_text, mean_accuracy
 
 CHANGED = "so what is computed here may be of another task or model than the run's."
 VERSIONS = ("headway", "python", "torch")
@@ -70,7 +69,7 @@ def run_page(
         summary=[headline(findings), *summary(findings), setting],
         warning=run.changed and f"{run.changed}, {CHANGED}",
         emerges_at=EMERGES_AT,
-        task=_task_data(findings.task),
+        task=_task_data(findings),
         steps=shown.steps,
         end=max([1, *shown.steps, *evaluated]),
         losses=losses(findings),
@@ -100,10 +99,15 @@ def run_page(
     )
 
 
-def _task_data(task: Task) -> schema.Task:
+def _task_data(findings: Findings) -> schema.Task:
+    task = findings.task
     colours = symbol_colours(task) if symbol_order(task) else {}
+    reading = typeset(task.reading)
+    right = mean_accuracy(findings.last)
+    if right is not None:
+        reading += f" The model is right in {percent(right)} of held-out answers."
     return schema.Task(
-        reading=typeset(task.reading),
+        reading=reading.strip(),
         of_tokens=task.vocabulary is not None,
         loss=task.targets.loss_name,
         hops=[Hop(typeset(hop), colours.get(hop, 0)) for hop in task.hops],
