@@ -194,15 +194,15 @@ interface Box {
 
 export const TALL = 19; // a label, in pixels
 
-/** Places for labels on their lines where none covers another, by their middles, with the longest
- * texts for which all have room; with the shortest, null for a label that has none. */
+/** Places for labels on their lines where none covers another, by their middles; null for a label
+ * without one. Their texts are the longest of which as many have room as of the shortest. */
 export function placed(
   labels: Label[], left: number, right: number, blocked: Point[] = [],
 ): (Placed | null)[] {
   const last = Math.max(0, ...labels.map(({ widths }) => widths.length - 1));
-  for (let text = 0; ; text++) {
+  const tries = Array.from({ length: last + 1 }, (_, text) => {
     const boxes = blocked.map(([x, y]) => ({ x, y, width: 14 }));
-    const at = labels.map(({ line, widths }) => {
+    return labels.map(({ line, widths }) => {
       const number = Math.min(text, widths.length - 1);
       const width = widths[number];
       const spot = freeSpot(line, width, left, right, boxes);
@@ -211,8 +211,9 @@ export function placed(
       boxes.push({ x, y, width });
       return { x, y, text: number };
     });
-    if (text >= last || at.every(Boolean)) return at;
-  }
+  });
+  const count = (at: (Placed | null)[]) => at.filter(Boolean).length;
+  return tries.find((at) => count(at) >= count(tries[last]))!;
 }
 
 /** A point on a line where a label covers no box; null if there is none. */

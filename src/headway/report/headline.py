@@ -1,7 +1,7 @@
 """The outcome of a run in one sentence, which says no more than its verdicts do."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from headway.judge import Discovery
 from headway.judge.verdict import verdicts
@@ -37,25 +37,29 @@ def headline(findings: Findings) -> str:
             f"This {model} solves the task without attention paths: nothing is "
             "explained."
         )
-    clauses = [_carried(discovery), *_changed(discovery), *_failed(discovery)]
+    clauses = [
+        _carried(discovery, findings.task.judged),
+        *_changed(discovery),
+        *_failed(discovery),
+    ]
     return f"{typeset(findings.task.title)}: {'; '.join(clauses)}."
 
 
-def _carried(discovery: Discovery) -> str:
+def _carried(discovery: Discovery, hops: Sequence[str]) -> str:
     """The share of the model's answers that the circuit alone keeps, and that which is
-    kept with every head ablated.
+    kept with every head ablated, each of the worst of some hops.
     """
     judgement = discovery.evidence.judgement
     likeness = discovery.evidence.likeness
-    share = likeness.circuit.agreement
+    share = min(likeness.circuit.agreement_by_hop[hop] for hop in hops)
+    without = min(likeness.ablated.agreement_by_hop[hop] for hop in hops)
     if judgement is not None and judgement.enough:
         share = 1 - max(cost.answers for cost in judgement.enough.values())
     parts, are_several = _parts_of(discovery.circuit)
     keep = "keep" if are_several else "keeps"
-    without = percent(likeness.ablated.agreement)
     return (
         f"{parts} alone {keep} {percent(share)} of the model's answers, against "
-        f"{without} without any path"
+        f"{percent(without)} with every head ablated"
     )
 
 

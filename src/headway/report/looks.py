@@ -10,8 +10,8 @@ from headway.relations import AttentionPath
 from headway.tasks import Task
 
 COLOURS = ("#1d2228", "#0a60b8", "#cb4f05", "#00532e", "#b63b92", "#5b2a06", "#5440c4")
-"""By number. The first, dark grey, is for what is not asked for. All tell apart in
-grey, too.
+"""By number. The first, dark grey, is for symbols that are not asked for, and for a
+seventh head. All tell apart in grey, too.
 """
 
 NOTHING = -1

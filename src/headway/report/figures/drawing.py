@@ -172,8 +172,8 @@ def draw_attention(
     figure = _figure_of_maps(len(heads), columns, side)
     for axes, head in zip(figure.axes, heads, strict=False):
         colour = _draw_map(axes, patterns[head].numpy(force=True), head in useful)
-        size = 9 if side > 1.6 else 6.5
-        axes.set_title(name_of(head), color=colour, fontsize=size, pad=3)
+        axes.set_title(name_of(head), color=colour, pad=3)
+        axes.title.set_fontsize(9 if side > 1.6 else 6.5)
         _label(axes, labels, side)
     return figure
 

@@ -1,6 +1,7 @@
 """Axes in inches, and the arrows and words on them."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -12,7 +13,6 @@ from matplotlib.text import Text
 
 from headway.relations.paths import AttentionPath
 from headway.report.figures.style import INK, INKS, printed
-from headway.report.looks import NOTHING
 
 TIP = 4.4 / 72
 """Inches of the tip of an arrow."""
@@ -22,8 +22,10 @@ ARROW = f"-|>,head_length={72 * TIP},head_width=1.5"
 Point = tuple[float, float]
 
 
-def canvas(left: float, right: float, below: float, above: float) -> Axes:
-    """Axes in inches on a figure of their own, from a point that is (0, 0).
+def canvas(
+    left: float, right: float, below: float, above: float
+) -> tuple[Figure, Axes]:
+    """A figure, and axes in inches all over it, from a point that is (0, 0).
 
     Args:
         left: inches from the point to the left edge.
@@ -35,14 +37,7 @@ def canvas(left: float, right: float, below: float, above: float) -> Axes:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set(xlim=(-left, right), ylim=(-below, above))
-    return axes
-
-
-def figure_of(axes: Axes) -> Figure:
-    """The figure that axes are on."""
-    figure = axes.figure
-    assert isinstance(figure, Figure)
-    return figure
+    return figure, axes
 
 
 def arrow_name(path: AttentionPath) -> str:
@@ -72,7 +67,7 @@ def arrow(
         path=Path(points, [Path.MOVETO, *[Path.CURVE4] * 3, Path.LINETO]),
         arrowstyle=ARROW,
         color=INKS[colour],
-        lw=0.9 if colour == NOTHING else 1.4,
+        lw=1.4,
         capstyle="butt",
         joinstyle="miter",
         zorder=4,
@@ -81,17 +76,18 @@ def arrow(
     return patch
 
 
-def write(axes: Axes, at: Point, text: str, **look: object) -> Text:
-    """A text in the ink of figures."""
-    look = {
-        "fontsize": 8,
-        "color": INK,
-        "ha": "center",
-        "va": "center",
-        "zorder": 6,
-        **look,
-    }
-    return axes.text(*at, printed(text), **look)  # pyright: ignore[reportArgumentType]
+def write(
+    axes: Axes,
+    at: Point,
+    text: str,
+    size: float = 8,
+    colour: str = INK,
+    side: Literal["left", "center", "right"] = "center",
+) -> Text:
+    """A text by its middle, or by its left or right end."""
+    words = printed(text)
+    look = {"fontsize": size, "color": colour, "zorder": 6}
+    return axes.text(*at, words, ha=side, va="center", **look)
 
 
 def write_row(
@@ -100,8 +96,9 @@ def write_row(
     words: Sequence[tuple[str, int]],
     size: float,
     align: float = 1.0,
+    is_below: bool = False,
 ) -> None:
-    """Words in a row above a point, each in its colour.
+    """Words in a row above or below a point, each in its colour.
 
     Args:
         axes: in inches.
@@ -109,12 +106,15 @@ def write_row(
         words: each with the number of its colour.
         size: of the type, in points.
         align: 0 if the row begins at the point, 1 if it ends there.
+        is_below: whether the row stands below the point.
     """
     areas = list[Artist]()
     for word, colour in words:
         look = {"color": INKS[colour], "fontsize": size}
         areas.append(TextArea(printed(word), textprops=look))
     row = HPacker(children=areas, pad=0, sep=size / 3, align="baseline")
-    box = AnnotationBbox(row, at, box_alignment=(align, 0), frameon=False, pad=0)
+    box = AnnotationBbox(
+        row, at, box_alignment=(align, float(is_below)), frameon=False, pad=0
+    )
     box.set_zorder(6)
     axes.add_artist(box)

@@ -26,17 +26,16 @@ INKS = {**dict(enumerate(COLOURS)), NOTHING: FAINT, BASELINE: "#596068"}
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
-    (0, (5.0, 1.6)),
-    (0, (1.4, 1.4)),
-    (0, (6.0, 1.5, 1.4, 1.5)),
+    "--",
+    ":",
+    "-.",
     (0, (9.0, 2.5)),
     (0, (4.0, 1.4, 1.2, 1.4, 1.2, 1.4)),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 STYLE = {
-    "font.family": ["serif", "DejaVu Sans"],
-    "font.serif": ["STIXGeneral", "Times New Roman", "Times"],
+    "font.family": ["STIXGeneral", "DejaVu Sans"],
     "font.size": 8.5,
     "mathtext.fontset": "stix",
     "text.color": INK,
@@ -67,16 +66,17 @@ DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 def printed(text: str) -> str:
     """A text for matplotlib: `x₁` as mathematics, a dollar as a dollar.
 
-    Text with signs that the typeface of mathematics may lack stays as it is.
+    Text stays as it is if it has signs that the typeface of mathematics may lack, or
+    backslashes, which are commands there.
     """
-    text = text.replace("$", r"\$")
-    if re.search(r"[^ -~₀-₉←·…]", text):
-        return text
+    plain = text.replace("$", r"\$")
+    if re.search(r"[^ -\[\]-~₀-₉←·…]", text):
+        return plain
 
     def in_math(found: re.Match[str]) -> str:
         return f"${found[1]}_{{{found[2].translate(DIGITS)}}}$"
 
-    return re.sub(r"\b([a-z])([₀-₉]+)", in_math, text)
+    return re.sub(r"\b([a-z])([₀-₉]+)", in_math, plain)
 
 
 def look(number: int) -> dict[str, Any]:

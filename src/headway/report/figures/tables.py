@@ -12,14 +12,15 @@ from headway.replace import Circuit
 from headway.report.figures.shapes import (
     arrow_name,
     canvas,
-    figure_of,
     write,
 )
 from headway.report.figures.style import COLUMN_WIDTH, INK
 from headway.report.labels import shortened, typeset
 
-ROW, HEADING = 0.165, 0.22
+ROW, TITLES = 0.165, 0.22
 """Inches of a row of heads, and of the row that names columns."""
+
+HEADING = "heads by layer"
 
 EDGE = 0.08
 """Inches between the words and the edge."""
@@ -72,9 +73,9 @@ class ByRelation:
     def __init__(self, lines: Sequence[Line]):
         self.relations: dict[str, list[Line]] = {}
         for line in lines:
-            name = typeset(shortened(line.words, 60))
-            self.relations.setdefault(name, []).append(line)
-        longest = max(map(len, self.relations), default=0)
+            self.relations.setdefault(line.words, []).append(line)
+        names = [HEADING, *map(_name, self.relations)]
+        longest = max(map(len, names))
         self.left = 2 * EDGE + CHARACTER * longest
         layers = sorted({line.layer for line in lines})
         fitting = (COLUMN_WIDTH - self.left - EDGE) / max(1, len(layers))
@@ -85,19 +86,19 @@ class ByRelation:
     def draw(self) -> Figure:
         """The figure."""
         high = ROW * sum(map(_rows, self.relations.values()))
-        wide = self.left + self.gap * len(self.columns) + EDGE
-        axes = canvas(0, wide, high + EDGE, HEADING + EDGE)
-        for y, width in ((HEADING, 0.8), (0.0, 0.5), (-high, 0.8)):
-            axes.plot([EDGE / 2, wide - EDGE / 2], [y, y], color=INK, lw=width)
-        write(axes, (EDGE, HEADING / 2), "heads by layer", ha="left")
+        wide = self.left + self.gap * max(1, len(self.columns)) + EDGE
+        figure, axes = canvas(0, wide, high + EDGE, TITLES + EDGE)
+        for y in (TITLES, 0.0, -high):
+            axes.plot([EDGE / 2, wide - EDGE / 2], [y, y], color=INK, lw=0.7)
+        write(axes, (EDGE, TITLES / 2), HEADING, side="left")
         for layer, x in self.columns.items():
-            write(axes, (x, HEADING / 2), str(layer))
+            write(axes, (x, TITLES / 2), str(layer))
         middle = -ROW / 2
         for name, lines in self.relations.items():
-            write(axes, (EDGE, middle), name, ha="left")
+            write(axes, (EDGE, middle), _name(name), side="left")
             self._write_heads(axes, middle, lines)
             middle -= ROW * _rows(lines)
-        return figure_of(axes)
+        return figure
 
     def _write_heads(self, axes: Axes, top: float, lines: Sequence[Line]) -> None:
         """The heads of a relation, those of a layer one below another."""
@@ -107,6 +108,11 @@ class ByRelation:
             word = write(axes, at, f"H{line.head}")
             word.set_gid(line.path and arrow_name(line.path))
             below[line.layer] += 1
+
+
+def _name(relation: str) -> str:
+    """A relation as it is printed."""
+    return typeset(shortened(relation, 60))
 
 
 def _rows(lines: Sequence[Line]) -> int:

@@ -5,8 +5,10 @@ places keep.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from headway.judge.roles import Cast
 from headway.relations.paths import AttentionPath
-from headway.report.looks import NOTHING, Look
+from headway.report.looks import path_looks
+from headway.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Way:
         query: the column of the role that attends.
         paths: of every head.
         stripes: the number of the colour of every symbol that is carried; of no name
-            where they are not known.
+            where they are not known, or nothing new is brought.
     """
 
     layer: int
@@ -35,13 +37,13 @@ class Upright:
 
     Attributes:
         column: of the place.
-        colour: the number of its colour.
+        symbol: its name; empty if it is not known.
         first: the layer before which it begins.
         last: the layer before which it ends.
     """
 
     column: int
-    colour: int
+    symbol: str
     first: int
     last: int
 
@@ -60,28 +62,28 @@ def ends_of(
 
 
 def ways_of(
-    looks: Mapping[AttentionPath, Look],
+    task: Task | Cast,
+    paths: Sequence[AttentionPath],
     columns: Mapping[str, int],
     colours: Mapping[str, int],
 ) -> list[Way]:
-    """The arrows of a circuit, lower layers first.
+    """The arrows of a circuit, lower layers first; other paths have none.
 
     Args:
-        looks: of every path.
+        task: whose symbols are carried.
+        paths: of the circuit.
         columns: of every role.
         colours: the number of every symbol's colour.
     """
     ways: dict[tuple[int, int, int], Way] = {}
-    for path, look in looks.items():
-        ends = ends_of(path, columns)
-        if ends is None:
-            continue
-        at = path.layer, *ends
+    joining = [path for path in paths if ends_of(path, columns) is not None]
+    for path, look in path_looks(task, joining).items():
+        key, query = ends_of(path, columns) or (0, 0)
+        at = path.layer, key, query
         way = ways.setdefault(at, Way(*at, [], {}))
         way.paths.append(path)
         if not look.carries:
-            plain = NOTHING if look.colour == NOTHING else 0
-            way.stripes.setdefault("", plain)
+            way.stripes[""] = min(look.colour, 0)  # 0, or the negative one of nothing
         for symbol in look.carries:
             way.stripes.setdefault(symbol, colours[symbol])
     return list(ways.values())
@@ -96,17 +98,17 @@ def uprights_of(ways: Sequence[Way], answer: int, n_layers: int) -> list[Upright
         answer: the column of the query, which keeps all.
         n_layers: of the model.
     """
-    spans: dict[tuple[int, int], list[int]] = {}
+    spans: dict[tuple[int, str], list[int]] = {}
     for way in ways:
         arrives = way.layer + 1
         until = n_layers
         if way.query != answer:
             until = _last_read(ways, way)
-        for symbol, colour in way.stripes.items():
+        for symbol in way.stripes:
             if until > arrives:
-                spans.setdefault((way.query, colour), []).extend((arrives, until))
+                spans.setdefault((way.query, symbol), []).extend((arrives, until))
             if way.layer and not _is_brought(ways, way, symbol):
-                spans.setdefault((way.key, colour), []).extend((0, way.layer))
+                spans.setdefault((way.key, symbol), []).extend((0, way.layer))
     return [Upright(*at, min(span), max(span)) for at, span in spans.items()]
 
 
@@ -127,18 +129,21 @@ def _is_brought(ways: Sequence[Way], way: Way, symbol: str) -> bool:
     )
 
 
-def lanes_of(
-    ways: Sequence[Way], uprights: Sequence[Upright]
-) -> dict[tuple[int, int], float]:
-    """By column and colour how far a line stands beside the middle of its column, in
+def lanes_of(ways: Sequence[Way], order: Sequence[str]) -> dict[tuple[int, str], float]:
+    """By column and symbol how far a line stands beside the middle of its column, in
     lanes: what a place keeps stands where it arrives and where it is taken from.
+
+    Args:
+        ways: all arrows.
+        order: all symbols, from left to right.
     """
-    used = {(upright.column, upright.colour) for upright in uprights}
+    used = set[tuple[int, str]]()
     for way in ways:
-        for colour in way.stripes.values():
-            used |= {(way.key, colour), (way.query, colour)}
-    lanes = dict[tuple[int, int], float]()
-    for column, colour in used:
-        colours = sorted(other for place, other in used if place == column)
-        lanes[column, colour] = colours.index(colour) - (len(colours) - 1) / 2
+        for symbol in way.stripes:
+            used |= {(way.key, symbol), (way.query, symbol)}
+    lanes = dict[tuple[int, str], float]()
+    for column in {column for column, _ in used}:
+        symbols = [symbol for symbol in order if (column, symbol) in used]
+        for i, symbol in enumerate(symbols):
+            lanes[column, symbol] = i - (len(symbols) - 1) / 2
     return lanes
