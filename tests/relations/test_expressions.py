@@ -119,6 +119,7 @@ earliest own run: 0 0 2 3 3 3
 """Of RUNS."""
 
 KEYS_AHEAD = by_hand.read("""
+last 3: 0 01 012 123 234 345
 before same token: 4 2 - 0 - -
 latest token 3: 3 3 3 3 3 3
 latest run of other token: 1234 45 345 45 5 1234

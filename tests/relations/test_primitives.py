@@ -68,6 +68,8 @@ token unlike its predecessor: - 1 12 123 1234 12345
 """Of TOKENS, whose positions read earlier ones."""
 
 KEYS_AHEAD = by_hand.read("""
+all before: - 0 01 012 0123 01234
+every 2 back: - - 0 1 02 13
 next token: 1 2 3 4 5 -
 2 ahead: 2 3 4 5 - -
 mirror position: 5 4 3 2 1 0

@@ -102,7 +102,9 @@ class Told(Sparing):
         return searched(bench, yardstick, self.candidate_attention, self.stays)
 
     def again(self, bench: Bench, circuit: Circuit) -> "Told":
-        """True if paths from roles to themselves are searched from the start."""
+        """The way that searches paths from roles to themselves from the start, if the
+        circuit has some.
+        """
         return replace(self, stays=uses_stays(bench.patterns, circuit))
 
 

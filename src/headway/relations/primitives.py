@@ -201,8 +201,8 @@ def primitive(
 
 def offsets(at: "Composed") -> list[Arguments]:
     """Try offsets from 2 on."""
-    farthest = min(FARTHEST, at.length - 1)
-    return [(offset,) for offset in range(2, farthest + 1)]
+    end = min(FARTHEST + 1, at.length)
+    return [(offset,) for offset in range(2, end)]
 
 
 def offsets_ahead(at: "Composed") -> list[Arguments]:
@@ -212,14 +212,14 @@ def offsets_ahead(at: "Composed") -> list[Arguments]:
 
 def places(at: "Composed") -> list[Arguments]:
     """Try places from 1 on."""
-    last = min(FARTHEST, at.length - 1)
-    return [(place,) for place in range(1, last + 1)]
+    end = min(FARTHEST + 1, at.length)
+    return [(place,) for place in range(1, end)]
 
 
 def periods(at: "Composed") -> list[Arguments]:
     """Try periods."""
-    longest = min(LONGEST, at.length - 1)
-    return [(period,) for period in range(2, longest + 1)]
+    end = min(LONGEST + 1, at.length)
+    return [(period,) for period in range(2, end)]
 
 
 def periods_and_starts(at: "Composed") -> list[Arguments]:
@@ -275,7 +275,7 @@ def _all(at: "Composed") -> Tensor:
 
 @primitive("all before")
 def _before(at: "Composed") -> Tensor:
-    return at.offset != 0
+    return at.offset > 0
 
 
 @primitive("mirror position")
@@ -301,12 +301,12 @@ def _ahead(at: "Composed", number: int) -> Tensor:
 @primitive("last {period}", never)
 def _last(at: "Composed", period: int) -> Tensor:
     """The query's own position and those before it, so many in all."""
-    return at.offset < period
+    return (at.offset >= 0) & (at.offset < period)
 
 
 @primitive("every {period} back", periods)
 def _every(at: "Composed", period: int) -> Tensor:
-    return (at.offset % period == 0) & (at.offset != 0)
+    return (at.offset % period == 0) & (at.offset > 0)
 
 
 @primitive("position {number}", places)
