@@ -27,7 +27,7 @@ from headway.report.figures.style import (
     svg_bytes,
 )
 from headway.report.figures.tables import ByRelation, lines_of
-from headway.report.looks import COLOURS, path_looks
+from headway.report.looks import COLOURS, NOTHING, path_looks
 from headway.tasks import Retrieval
 from headway.training import Run
 
@@ -172,6 +172,16 @@ def test_every_symbol_of_a_long_chain_has_a_line_of_its_own():
     symbols = [symbol for way in drawing.ways for symbol in way.stripes]
     lanes = {drawing.lanes[8, symbol] for symbol in symbols}
     assert len(lanes) == 8
+
+
+def test_a_path_that_brings_nothing_new_leaves_nothing_in_a_place():
+    paths = ["L0.H0 s2←s1", "L1.H0 s2←s1", "L2.H0 s0←s2"]
+    drawing = BetweenPlaces(circuit_of(*paths), Retrieval(depth=1, n_chains=2))
+    stripes = [way.stripes for way in drawing.ways]
+    assert {"": NOTHING} in stripes
+    kept = {upright.symbol for upright in drawing.uprights}
+    assert kept
+    assert "" not in kept
 
 
 def test_names_of_opposite_arrows_do_not_touch():

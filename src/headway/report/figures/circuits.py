@@ -112,8 +112,7 @@ class BetweenPlaces:
         self.places = places(task)
         self.layers = circuit.useful_layers
         self.n_heads = Counter(head[0] for head in circuit.mechanisms)
-        roles = [place.role for place in self.places]
-        columns = dict(zip(roles, range(len(roles)), strict=True))
+        columns = {place.role: i for i, place in enumerate(self.places)}
         colours = symbol_colours(task)
         self.ways = ways_of(task, circuit.paths, columns, colours)
         self.colours = {"": 0}
@@ -185,7 +184,7 @@ class BetweenPlaces:
         write(axes, (x, -0.3), role, 7, INKS[BASELINE])
 
     def _draw_upright(self, axes: Axes, upright: Upright) -> None:
-        """What a place keeps."""
+        """Draws a symbol that a place keeps, as a line."""
         x = self._across(upright.column, upright.symbol)
         heights = self._tip(upright.first), self._tip(upright.last)
         colour = INKS[self.colours[upright.symbol]]
@@ -215,13 +214,12 @@ class BetweenPlaces:
         for symbol, colour in way.stripes.items():
             words.append((typeset(symbol), colour))
         across = self.gap * (way.query - way.key)
-        x = (
-            self.gap * way.key + across / 2 + 0.12 * abs(across)
-        )  # it is not steep there
+        # A little beyond the middle, where an arrow is not steep.
+        x = self.gap * way.key + across / 2 + 0.12 * abs(across) - 0.03
         y = (self._tip(way.layer) + self._tip(way.layer + 1)) / 2
         is_below = across < 0
         y += -0.11 if is_below else 0.06
-        write_row(axes, (x - 0.03, y), words, 7.5, is_below=is_below)
+        write_row(axes, (x, y), words, 7.5, is_below=is_below)
 
     def _across(self, column: int, symbol: str) -> float:
         """Inches from the first place to a line of a place."""
@@ -233,7 +231,7 @@ class BetweenPlaces:
         return height - GAP / 2 if height else 0.0
 
     def _write_answers(self, axes: Axes, across: float) -> None:
-        """What is asked for, above the query, in the colour of its symbol."""
+        """Writes the hops that are asked for above the query, in their colours."""
         words = list[tuple[str, int]]()
         for hop in self.hops:
             name = typeset(shortened(hop, MOST_LETTERS))

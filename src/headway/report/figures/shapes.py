@@ -41,7 +41,7 @@ def canvas(
 
 
 def arrow_name(path: AttentionPath) -> str:
-    """The name of a path's group in the SVG."""
+    """The name of a path in the SVG."""
     relation = "-".join(path.relation.replace("←", " ").split())
     return f"arrow-{path.layer}-{path.head}-{relation}"
 

@@ -73,8 +73,8 @@ def printed(text: str) -> str:
     if re.search(r"[^ -\[\]-~₀-₉←·…]", text):
         return plain
 
-    def in_math(found: re.Match[str]) -> str:
-        return f"${found[1]}_{{{found[2].translate(DIGITS)}}}$"
+    def in_math(name: re.Match[str]) -> str:
+        return f"${name[1]}_{{{name[2].translate(DIGITS)}}}$"
 
     return re.sub(r"\b([a-z])([₀-₉]+)", in_math, plain)
 

@@ -1,5 +1,5 @@
-"""What a figure of a circuit draws between the roles of a chain: arrows, and what
-places keep.
+"""The arrows of a circuit between the roles of a chain, and the symbols that places
+keep, as a figure draws them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headway.judge.roles import Cast
 from headway.relations.paths import AttentionPath
-from headway.report.looks import path_looks
+from headway.report.looks import NOTHING, path_looks
 from headway.tasks import Task
 
 
@@ -83,15 +83,15 @@ def ways_of(
         way = ways.setdefault(at, Way(*at, [], {}))
         way.paths.append(path)
         if not look.carries:
-            way.stripes[""] = min(look.colour, 0)  # 0, or the negative one of nothing
+            way.stripes[""] = min(look.colour, 0)  # 0, or `NOTHING`, which is negative
         for symbol in look.carries:
             way.stripes.setdefault(symbol, colours[symbol])
     return list(ways.values())
 
 
 def uprights_of(ways: Sequence[Way], answer: int, n_layers: int) -> list[Upright]:
-    """What places keep: from the layer where it arrives, or the first, to that where it
-    is last read.
+    """The symbols that places keep: from the layer where one arrives, or the first, to
+    that where it is last read.
 
     Args:
         ways: all arrows.
@@ -104,7 +104,9 @@ def uprights_of(ways: Sequence[Way], answer: int, n_layers: int) -> list[Upright
         until = n_layers
         if way.query != answer:
             until = _last_read(ways, way)
-        for symbol in way.stripes:
+        for symbol, colour in way.stripes.items():
+            if colour == NOTHING:
+                continue
             if until > arrives:
                 spans.setdefault((way.query, symbol), []).extend((arrives, until))
             if way.layer and not _is_brought(ways, way, symbol):
